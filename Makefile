@@ -8,6 +8,7 @@
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
 .SUFFIXES:
+.SECONDARY:
 .DEFAULT_GOAL := book
 
 CHAPTERS := $(sort $(wildcard chapters/*.nw))
@@ -16,6 +17,10 @@ TANGLED  := tangled
 VERSION  := 1.0.0
 PREFIX   ?= /usr/local
 ARGS     ?=
+
+# One line per thing made; V=1 shows the commands, make -s nothing.
+SILENT := $(findstring s,$(firstword -$(MAKEFLAGS)))
+say    = $(if $(V),,@$(if $(SILENT),:,echo '$(1)');)
 
 # ---- What to compile with ---------------------------------------------------
 
@@ -117,20 +122,20 @@ $(FLAGS): FORCE
 
 $(BUILD)/obj/%.o: $(TANGLED)/%.c $(FLAGS)
 	@mkdir -p $(@D)
-	$(COMPILE) -MMD -MP -c -o $@ $<
+	$(call say,compiling $<)$(COMPILE) -MMD -MP -c -o $@ $<
 
 $(STATIC): $(OBJECTS)
 	@mkdir -p $(@D)
 	@rm -f $@
-	$(AR) rcs $@ $(OBJECTS)
+	$(call say,packing $@)$(AR) rcs $@ $(OBJECTS)
 
 $(SHARED): $(OBJECTS)
 	@mkdir -p $(@D)
-	$(CC) -shared -fopenmp -Wl,-soname,$(SONAME) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJECTS) $(LINK_LIBS)
+	$(call say,linking $@)$(CC) -shared -fopenmp -Wl,-soname,$(SONAME) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJECTS) $(LINK_LIBS)
 
 $(BUILD)/bin/%: $(BUILD)/obj/%.o $(REPORT:%.c=$(BUILD)/obj/%.o) $(STATIC)
 	@mkdir -p $(@D)
-	$(CC) -fopenmp $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LINK_LIBS)
+	$(call say,linking $@)$(CC) -fopenmp $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LINK_LIBS)
 
 -include $(wildcard $(BUILD)/obj/*.d $(BUILD)/test/*.d)
 
@@ -143,8 +148,7 @@ $(PROGRAMS): %: $(BUILD)/bin/%
 # The book runs every program again: no table in it is older than the build.
 RUNS := $(PROGRAMS:%=$(BUILD)/out/%/.done)
 $(RUNS): $(BUILD)/out/%/.done: $(BUILD)/bin/% weave/figure.gp FORCE
-	@echo 'running $*'
-	@tools/run $< $(@D)
+	$(call say,running $*)tools/run $< $(@D)
 
 $(BUILD)/out/.done: $(RUNS)
 	@[ -f $@ ] && [ -z "$$(find $(BUILD)/out -mindepth 2 -name .done -newer $@)" ] || touch $@
@@ -164,7 +168,7 @@ $(BUILD)/book.stream: $(TANGLED)/.tangled
 -include weave/weave.mk
 
 .PHONY: book all tangle
-tangle: $(TANGLED)/roots
+tangle: $(TANGLED)/roots ; @:
 book: html pdf $(PROGRAMS:%=$(BUILD)/bin/%)
 all: book $(STATIC) $(SHARED)
 
@@ -177,7 +181,7 @@ BOOK_TESTS := $(sort $(wildcard tests/test_*.sh))
 
 $(BUILD)/test/%: tests/%.c $(REPORT:%.c=$(BUILD)/obj/%.o) $(STATIC) $(FLAGS) $(wildcard tests/*.h)
 	@mkdir -p $(@D)
-	$(COMPILE) -Itests -MMD -MP $(LDFLAGS) $$(pkg-config --cflags check) -o $@ $< $(REPORT:%.c=$(BUILD)/obj/%.o) $(STATIC) \
+	$(call say,compiling $<)$(COMPILE) -Itests -MMD -MP $(LDFLAGS) $$(pkg-config --cflags check) -o $@ $< $(REPORT:%.c=$(BUILD)/obj/%.o) $(STATIC) \
 	  $$(sed -n 's,.*link: \(.*\) \*/,\1,p' $<) $$(pkg-config --libs check) $(LINK_LIBS)
 
 .PHONY: check check-c check-book $(CHECKS:%=run-%)
