@@ -25,7 +25,7 @@ figure_bars(width, height) = figure_open(width, height) . "; " . axes . bars
 sequential = "set palette defined (0 '#f7fbff', 1 '#deebf7', 2 '#c6dbef', 3 '#9ecae1', 4 '#6baed6', 5 '#4292c6', 6 '#2171b5', 7 '#08519c', 8 '#08306b'); "
 diverging = "set palette defined (0 '#b35806', 1 '#f1a340', 2 '#fee0b6', 3 '#f7f7f7', 4 '#d1e5f0', 5 '#67a9cf', 6 '#2166ac'); "
 heat = "unset border; set tics scale 0; set colorbox; unset key"
-axes = "set border 3; set tics nomirror out scale 0.5; set key above left horizontal"
+axes = "set border 3; set tics nomirror out scale 0.5; set key above left horizontal noenhanced"
 bars = "; set style fill solid noborder; set boxwidth 0.8 relative; unset key"
 
 set style line 1 linecolor rgb '#0072b2' linewidth 2 pointtype 7 pointsize 0.5 dashtype 1
