@@ -1,0 +1,29 @@
+-- Finds what #name means: something of the chapter itself, or the one
+-- thing in the other chapters that has this name.
+
+local problems = require 'problems'
+
+local links = {}
+
+-- all: the facts of every chapter in order. Returns the facts of the
+-- chapter that has the name.
+function links.resolve(all, own, id, line)
+  if own.ids[id] then return own end
+  local found
+  for _, facts in ipairs(all) do
+    if facts.ids[id] then
+      if found then
+        problems.report(own.path, line, '#' .. id .. ' is in ' .. found.path .. ' and in ' ..
+          facts.path .. '; give one of them a name of its own: {#name}')
+        return nil
+      end
+      found = facts
+    end
+  end
+  if not found then
+    problems.report(own.path, line, 'nothing in the book is called #' .. id)
+  end
+  return found
+end
+
+return links
