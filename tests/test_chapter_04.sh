@@ -77,7 +77,6 @@ table 'one-pass: multiply-adds' one-pass <<'END'
 END
 table 'nothing-to-see: NaN in the textbook, none in ours' nothing-to-see <<'END'
 25 10 0
-40 16 0
 24 0 0
 64 64 0
 64 64 0
