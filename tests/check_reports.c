@@ -197,11 +197,11 @@ static const char kinds_console[] =
     "  Two lines:\n"
     "  1 and 2.\n"
     "\n"
-    "     d     std  largest weight       ratio  who uses √d  seen\n"
-    "  -----------------------------------------------------------\n"
-    "     8   3.579          0.0000    4.65e+11  GPT            12\n"
-    "    64  27.192          0.7700   -1.05      √              -3\n"
-    "  1024   5                      nan         nobody          -\n";
+    "     d     std  largest weight      ratio  who uses √d  seen\n"
+    "  ----------------------------------------------------------\n"
+    "     8   3.579          0.0000   4.65e+11  GPT            12\n"
+    "    64  27.192          0.7700  -1.05      √              -3\n"
+    "  1024   5                            nan  nobody          -\n";
 
 static char *joined(const char *one, const char *two, const char *three) {
     static char text[1 << 16];
@@ -281,12 +281,12 @@ START_TEST(zeros_and_nans_have_no_sign) {
         "  row 0                        +0.00                 0.0\n"
         "  row 1                        +0.00                 0.0\n"
         "  row 2                        +0.00                 0.0\n"
-        "  row 3                       nan                  nan\n"
-        "  row 4                      -inf                 -inf\n"
-        "  row 5                      +inf                  inf\n"
+        "  row 3                          nan                 nan\n"
+        "  row 4                         -inf                -inf\n"
+        "  row 5                         +inf                 inf\n"
         "  row 6                        -1.50                -1.5\n"
         "  row 7         +1000000000000000.00  1000000000000000.0\n"
-        "  negative nan                nan                  nan\n");
+        "  negative nan                   nan                 nan\n");
 }
 END_TEST
 
