@@ -696,7 +696,7 @@ END_TEST
 
 static const char *const odd_names[] = {"'", "%",  "\\", "_",  "^",  "{x}",
                                         "$", "@a", "`",  "#",  "\"", "<&>",
-                                        " ", "é",  "%d", "\\n"};
+                                        " ", "é",  "%d", "\\n\n"};
 
 static void heat_maps(report *out) {
     float value[400];
@@ -713,6 +713,9 @@ static void heat_maps(report *out) {
     attn_tensor heads = {.rank = 3, .shape = {6, 4, 4}, .value = value};
     report_heat_map(out, "heads", "Heads", &heads, REPORT_SEQUENTIAL, words,
                     words);
+    report_panels(out, "panels", "Panels", &heads,
+                  REPORT_SEQUENTIAL | REPORT_VALUES, odd_names, words,
+                  NULL);
     attn_tensor wide = matrix_of(value, 2, 200);
     report_heat_map(out, "wide", "Wide", &wide, REPORT_DIVERGING, NULL,
                     NULL);
@@ -796,7 +799,7 @@ START_TEST(gnuplot_draws_every_figure) {
         check_drawn(name, "pdf");
         count++;
     }
-    ck_assert_uint_eq(count, 17);
+    ck_assert_uint_eq(count, 18);
 }
 END_TEST
 
@@ -810,6 +813,14 @@ START_TEST(gnuplot_leaves_the_labels_alone) {
     const char *svg = content_of(path_to("drawn"));
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
         check_contains(svg, shown[i]);
+    check_drawn("maps.panels.gp", "svg");
+    svg = content_of(path_to("drawn"));
+    for (size_t i = 0; i < 6; i++)
+        check_contains(svg, shown[i]);
+    check_drawn("maps.heads.gp", "svg");
+    svg = content_of(path_to("drawn"));
+    check_contains(svg, ">head 0<");
+    check_contains(svg, ">head 5<");
     check_drawn("plots.log-y.gp", "svg");
     svg = content_of(path_to("drawn"));
     check_contains(svg, ">d {x}_2 \\<");
