@@ -124,8 +124,8 @@ line=$(($(lines) + 3))
 printf '\n<<masks.c>>=\nint broken = ;\n@\n' | add
 build chapter-04
 stops 'a syntax error is reported in the chapter' "$chapter:$line:"
-[ ! -f "$tree/build/obj/masks.o" ]
-verdict 'and leaves no object'
+[ ! "$tree/build/obj/masks.o" -nt "$tree/tangled/masks.c" ]
+verdict 'and makes no object'
 
 copy
 cp -a "$project/build/out" "$tree/build/out"
@@ -250,7 +250,7 @@ build help
 grep -q "make check" "$scratch/output"
 verdict 'make help lists the jobs'
 build clean
-[ -z "$(ls "$tree/build" "$tree/tangled")" ]
+[ -z "$(find "$tree/build" "$tree/tangled" -type f ! -name .gitignore)" ]
 verdict 'make clean leaves the two folders empty'
 
 finish
