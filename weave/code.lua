@@ -68,50 +68,27 @@ local function latex_lines(text)
   return lines
 end
 
--- The class of the token that each word stands in: a comment is no place
--- for a link from an everyday word that happens to be an identifier.
-local TOKEN = {
-  html = { open = '<span class="(%a+)">', close = '()</span>', comment = { co = true, st = true, im = true, ['do'] = true } },
-  latex = { open = '\\(%a+)Tok{', close = '[^\\]()}', comment = { Comment = true, String = true, Import = true, Documentation = true } },
-}
-
-local function in_comment(line, at, token)
-  local from, class = 1, nil
-  while true do
-    local first, last, found = line:find(token.open, from)
-    if not first or first > at then break end
-    local ends = line:match(token.close, last + 1) or #line
-    class = ends > at and found or nil
-    from = last + 1
-  end
-  return class ~= nil and token.comment[class] == true
-end
-
-local function is_everyday_word(identifier) return not identifier:match '[_%u]' end
-
-local function put_links(line, meaning, token, render)
+local function put_links(line, meaning, render)
   local out, from = {}, 1
   while true do
     local first, last = line:find(WORD, from)
     if not first then break end
     table.insert(out, line:sub(from, first - 1))
-    local piece = meaning[line:sub(first, last)]
-    local quiet = piece.kind == 'identifier' and is_everyday_word(piece.text) and in_comment(line, first, token)
-    table.insert(out, render(piece, quiet))
+    table.insert(out, render(meaning[line:sub(first, last)]))
     from = last + 1
   end
   table.insert(out, line:sub(from))
   return table.concat(out)
 end
 
--- The lines of a chunk in a format. render(piece, quiet) gives the text of
--- a reference; quiet: without a link.
+-- The lines of a chunk in a format; render(piece) gives the text of a
+-- reference.
 function code.lines(chunk, format, render)
   local texts, meaning = with_words(chunk)
   local text = highlight(texts, language_of(chunk), format)
   local lines = format == 'html' and html_lines(text) or latex_lines(text)
   for index, line in ipairs(lines) do
-    lines[index] = put_links(line, meaning, TOKEN[format], render)
+    lines[index] = put_links(line, meaning, render)
   end
   return lines
 end

@@ -26,4 +26,19 @@ function links.resolve(all, own, id, line)
   return found
 end
 
+-- The facts of the chapter that shows a table or figure: its own first.
+function links.shown_in(all, own, id)
+  if own.ids[id] then return own end
+  for _, facts in ipairs(all) do
+    if facts.ids[id] then return facts end
+  end
+end
+
+-- The address of a name in a chapter, from the page of another.
+function links.href(state, facts, id)
+  local page = facts.key == state.facts.key and '' or facts.key .. '.html'
+  local is_top = page ~= '' and facts.ids[id].kind == 'chapter'
+  return is_top and page or page .. '#' .. id
+end
+
 return links

@@ -1,6 +1,8 @@
 -- What the chapters' programs printed in this build: tables, claims and
 -- figures under build/out/PROGRAM/.
 
+local problems = require 'problems'
+
 local results = { directory = os.getenv 'WEAVE_OUT' or 'build/out' }
 
 local function read_file(path)
@@ -217,6 +219,16 @@ function results.known_claims(chapter, section)
   end
   local list = #near > 0 and near or own
   return #list > 0 and 'there is ' .. table.concat(list, ', ') or 'its program makes none'
+end
+
+-- The claim that a sentence makes; a problem unless it is there and true.
+function results.checked_claim(facts, span)
+  local claim, problem = results.find_claim(facts, span.attributes.claim)
+  if claim and claim.holds then return claim end
+  problem = problem or 'this is false: "' .. pandoc.utils.stringify(span.content) .. '"; ' ..
+    results.command(claim) .. ' says: ' .. claim.message
+  problems.report(facts.path, span.attributes.at, problem)
+  return nil
 end
 
 -- ---- Numbers -------------------------------------------------------------

@@ -46,7 +46,8 @@ stream.QUOTE, stream.UNQUOTE = '\1', '\2'
 local function begin_part(state, kind)
   local part
   if kind == 'code' then
-    part = { kind = 'code', chapter = state.chapter, lines = { {} }, defines = {} }
+    part = { kind = 'code', chapter = state.chapter, lines = { {} }, defines = {}, found = {}, stated = {} }
+    state.recent = {}
   else
     part = { kind = 'docs', lines = {} }
     state.text = ''
@@ -97,13 +98,21 @@ handle['nl'] = function(state)
   elseif part.opened then
     part.lines[#part.lines].line = state.line
     table.insert(part.lines, {})
+    table.move(state.recent, 1, #state.recent, #part.found + 1, part.found)
+    state.recent = {}
   else
     part.opened = true -- the line break after <<name>>=
   end
   state.line = state.line + 1
 end
 
-handle['index nl'] = function(state) state.line = state.line + 1 end
+-- Ends "@ %def …", before which came what it defines.
+handle['index nl'] = function(state)
+  local stated = state.part.stated
+  table.move(state.recent, 1, #state.recent, #stated + 1, stated)
+  state.recent = {}
+  state.line = state.line + 1
+end
 
 handle['defn'] = function(state, name)
   local chunk, chapter = state.part, state.chapter
@@ -134,11 +143,7 @@ handle['endquote'] = function(state) state.text = state.text .. stream.UNQUOTE e
 handle['index use'] = function(state, identifier) state.identifier = identifier end
 
 handle['index defn'] = function(state, identifier)
-  local defines = state.part.defines
-  if defines and not defines[identifier] then
-    defines[identifier] = true
-    table.insert(defines, identifier)
-  end
+  if state.part.kind == 'code' then table.insert(state.recent, identifier) end
 end
 
 -- Adds an element to a list once.
@@ -162,9 +167,14 @@ local function collect_names(book)
     local name = entry(book.names, chunk.name)
     add(name.definitions, chunk)
     chunk.part_of, chunk.position = name, #name.definitions
+    chunk.indents = {}
     for _, line in ipairs(chunk.lines) do
-      for _, piece in ipairs(line) do
-        if piece.kind == 'use' then add(entry(book.names, piece.name).uses, chunk) end
+      for index, piece in ipairs(line) do
+        if piece.kind == 'use' then
+          add(entry(book.names, piece.name).uses, chunk)
+          if index > 1 and chunk.indents[piece.name] == nil then chunk.indents[piece.name] = true end
+          if index == 1 then chunk.indents[piece.name] = false end
+        end
       end
     end
   end
@@ -204,6 +214,75 @@ local function find_roots(book)
   end
   for _, name in ipairs(book.names) do roots_of(name, {}) end
   for _, chunk in ipairs(book.chunks) do chunk.roots = chunk.part_of.roots end
+end
+
+-- A chunk that stands indented wherever it is used holds statements, or
+-- the members of something. autodefs.c takes some statements that begin a
+-- line for definitions; in such a chunk only "@ %def" counts.
+local function find_inner(book)
+  local function is_inner(name, seen)
+    if name.inner == nil and not seen[name] then
+      seen[name] = true
+      local inner = #name.uses > 0
+      for _, user in ipairs(name.uses) do
+        inner = inner and (user.indents[name.name] or is_inner(user.part_of, seen))
+      end
+      name.inner = inner
+    end
+    return name.inner
+  end
+  for _, name in ipairs(book.names) do is_inner(name, {}) end
+end
+
+local function collect_definitions(book)
+  for _, chunk in ipairs(book.chunks) do
+    for _, identifier in ipairs(chunk.stated) do add(chunk.defines, identifier) end
+    for _, identifier in ipairs(chunk.part_of.inner and {} or chunk.found) do add(chunk.defines, identifier) end
+    for _, identifier in ipairs(chunk.defines) do
+      add(entry(book.identifiers, identifier).definitions, chunk)
+    end
+  end
+end
+
+-- Follows C's comments and strings through a piece of code.
+local OPENERS = { ['/*'] = '*/', ['//'] = '\n', ['"'] = '"', ["'"] = "'" }
+
+local function next_state(inside, text)
+  local at = 1
+  while at <= #text do
+    local two, one = text:sub(at, at + 1), text:sub(at, at)
+    if inside then
+      if one == '\\' then
+        at = at + 2
+      elseif text:sub(at, at + #inside - 1) == inside then
+        at, inside = at + #inside, nil
+      else
+        at = at + 1
+      end
+    elseif OPENERS[two] then
+      at, inside = at + 2, OPENERS[two]
+    else
+      inside = OPENERS[one]
+      at = at + 1
+    end
+  end
+  return inside
+end
+
+-- Inside a comment an everyday word is not the identifier that happens to
+-- be called so, and inside a string nothing is an identifier.
+local function find_quiet(chunk)
+  local inside
+  for _, line in ipairs(chunk.lines) do
+    for _, piece in ipairs(line) do
+      if piece.kind == 'identifier' then
+        local comment = inside == '*/' or inside == '\n'
+        piece.quiet = inside ~= nil and not (comment and piece.text:match '[_%u]')
+      end
+      inside = next_state(inside, piece.text or '')
+    end
+    if inside ~= '*/' then inside = nil end
+  end
 end
 
 -- C's own rule, as far as files go: what a header defines is known
@@ -246,16 +325,12 @@ function stream.definition_for_prose(book, identifier, chapter)
   return best
 end
 
-local function collect_identifiers(book)
+local function collect_uses(book)
   for _, chunk in ipairs(book.chunks) do
-    for _, identifier in ipairs(chunk.defines) do
-      add(entry(book.identifiers, identifier).definitions, chunk)
-    end
-  end
-  for _, chunk in ipairs(book.chunks) do
+    find_quiet(chunk)
     for _, line in ipairs(chunk.lines) do
       for _, piece in ipairs(line) do
-        if piece.kind == 'identifier' then
+        if piece.kind == 'identifier' and not piece.quiet then
           piece.definition = stream.definition(book, piece.text, chunk)
           if piece.definition and not chunk.defines[piece.text] then
             add(entry(book.identifiers, piece.text).uses, chunk)
@@ -264,6 +339,26 @@ local function collect_identifiers(book)
       end
     end
   end
+end
+
+-- The chunks that use an identifier which this chunk defines.
+function stream.users(book, identifier, chunk)
+  local users = {}
+  for _, user in ipairs(book.identifiers[identifier].uses) do
+    if stream.definition(book, identifier, user) == chunk then table.insert(users, user) end
+  end
+  return users
+end
+
+-- A copy of a list of things with names, in the order of the alphabet.
+function stream.sorted(list)
+  local copy = table.move(list, 1, #list, 1, {})
+  table.sort(copy, function(a, b)
+    local left, right = a.name:lower(), b.name:lower()
+    if left == right then return a.name < b.name end
+    return left < right
+  end)
+  return copy
 end
 
 function stream.parse(text)
@@ -276,7 +371,9 @@ function stream.parse(text)
   collect_names(book)
   give_ids(book)
   find_roots(book)
-  collect_identifiers(book)
+  find_inner(book)
+  collect_definitions(book)
+  collect_uses(book)
   return book
 end
 

@@ -9,9 +9,14 @@
 local here = PANDOC_SCRIPT_FILE:match '^(.*)/[^/]*$' or '.'
 package.path = here .. '/?.lua;' .. package.path
 
+local contents = require 'html_contents'
+local exhibits = require 'html_results'
 local html = require 'html'
+local html_chunks = require 'html_chunks'
+local html_text = require 'html_text'
 local latex = require 'latex'
-local links = require 'links'
+local latex_chunks = require 'latex_chunks'
+local latex_text = require 'latex_text'
 local map = require 'map'
 local problems = require 'problems'
 local results = require 'results'
@@ -117,8 +122,8 @@ local function number_all(doc, book)
 end
 
 local function plain_facts(facts)
-  facts.title = facts.title and html.inlines(facts.title) or ''
-  for _, section in ipairs(facts.sections) do section.title = html.inlines(section.title) end
+  facts.title = facts.title and html_text.inlines(facts.title) or ''
+  for _, section in ipairs(facts.sections) do section.title = html_text.inlines(section.title) end
   return facts
 end
 
@@ -134,7 +139,7 @@ end
 local function meta_html(text) return pandoc.MetaBlocks { pandoc.RawBlock('html', text) } end
 
 local function set_neighbours(meta, state)
-  local before, after = html.neighbours(state)
+  local before, after = contents.neighbours(state)
   local function page(neighbour)
     return {
       href = neighbour.key .. '.html',
@@ -171,7 +176,7 @@ local function chapter_page(state, doc)
   local cites = has_citations(blocks)
   blocks = html.render(state, blocks)
   problems.stop_if_any()
-  blocks:insert(pandoc.RawBlock('html', html.checked(state)))
+  blocks:insert(pandoc.RawBlock('html', exhibits.checked(state)))
   if cites then
     blocks:insert(pandoc.RawBlock('html', '<h2 class="references-title" id="references">References</h2>'))
     blocks:insert(pandoc.Div({}, pandoc.Attr('refs')))
@@ -197,18 +202,18 @@ local function put_contents(state, blocks)
       break
     end
   end
-  table.insert(blocks, at, pandoc.RawBlock('html', html.contents(state)))
+  table.insert(blocks, at, pandoc.RawBlock('html', contents.full(state)))
   return blocks
 end
 
 local INDEXES = {
-  chunks = function(state) return html.chunk_index(state) end,
-  identifiers = function(state) return html.identifier_index(state) end,
-  subjects = function(state) return html.subject_index(state) end,
+  chunks = function(state) return contents.chunk_index(state) end,
+  identifiers = function(state) return contents.identifier_index(state) end,
+  subjects = function(state) return contents.subject_index(state) end,
 }
 
 local function index_page(state, doc)
-  for _, page in ipairs(html.back_pages) do
+  for _, page in ipairs(contents.back_pages) do
     if page.key == state.key then
       doc.meta.heading = pandoc.MetaString('Index of ' .. page.title:lower())
       doc.meta.headingid = page.key
@@ -233,9 +238,9 @@ local function write_page(doc)
       doc.meta.front = true
       doc.meta.pagetitle = pandoc.MetaString(state.title)
     end
-    if #state.foreign > 0 then doc.meta.templates = meta_html(html.templates(state)) end
+    if #state.foreign > 0 then doc.meta.templates = meta_html(html_chunks.templates(state)) end
   end
-  doc.meta.sidebar = meta_html(html.sidebar(state))
+  doc.meta.sidebar = meta_html(contents.sidebar(state))
   set_neighbours(doc.meta, state)
   return pandoc.Pandoc(blocks, doc.meta)
 end
@@ -249,7 +254,6 @@ local function write_book(doc)
   for index, chapter in ipairs(chapters) do all[index] = chapter.facts end
   check_all_claims_shown(book, all, results.programs)
   local front, main, back = pandoc.List(), pandoc.List(), pandoc.List()
-  local appendix = false
   for _, entry in ipairs(chapters) do
     local state = { book = book, facts = entry.facts, map = { chapters = all } }
     if entry.chapter ~= FRONT then check_citations(entry.blocks, entry.facts, entry.chapter) end
@@ -263,16 +267,16 @@ local function write_book(doc)
     end
   end
   problems.stop_if_any()
-  local blocks = pandoc.List { latex.raw_block '\\weavefront' }
+  local blocks = pandoc.List { latex_text.raw_block '\\weavefront' }
   blocks:extend(front)
-  blocks:insert(latex.raw_block '\\weavemain')
+  blocks:insert(latex_text.raw_block '\\weavemain')
   blocks:extend(main)
-  blocks:insert(latex.raw_block '\\weaveback')
+  blocks:insert(latex_text.raw_block '\\weaveback')
   blocks:extend(back)
-  blocks:insert(latex.raw_block '\\weavebackchapter{References}{references}')
+  blocks:insert(latex_text.raw_block '\\weavebackchapter{References}{references}')
   blocks:insert(pandoc.Div({}, pandoc.Attr('refs')))
-  blocks:insert(latex.raw_block('\\weavebackchapter{Index of chunks}{chunks}\n' .. latex.chunk_index { book = book }))
-  blocks:insert(latex.raw_block('\\weavebackchapter{Index of identifiers}{identifiers}\n' .. latex.identifier_index { book = book }))
+  blocks:insert(latex_text.raw_block('\\weavebackchapter{Index of chunks}{chunks}\n' .. latex_chunks.chunk_index(book)))
+  blocks:insert(latex_text.raw_block('\\weavebackchapter{Index of identifiers}{identifiers}\n' .. latex_chunks.identifier_index(book)))
   return pandoc.Pandoc(blocks, doc.meta)
 end
 
