@@ -1,6 +1,7 @@
 /* Allocation under control. A program that includes this is linked with
-   -Wl,--wrap=malloc -Wl,--wrap=aligned_alloc -Wl,--wrap=free
-   so that these calls come by here first. Within WATCH(...) they are
+   -Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc,--wrap=free
+   so that these calls come by here first. (A compiler may make a calloc of
+   a malloc and zeros.) Within WATCH(...) they are
    counted, and refused if so asked; Check's own calls, which come between,
    are let through. One thread only. */
 #ifndef ALLOCATION_H
@@ -35,9 +36,11 @@ static inline void start_counting(size_t fails_from) {
 #define NEVER SIZE_MAX
 
 void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
 void *__real_aligned_alloc(size_t alignment, size_t bytes);
 void __real_free(void *place);
 void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
 void __wrap_free(void *place);
 
@@ -57,6 +60,12 @@ static inline void *allocation_made(void *place) {
 void *__wrap_malloc(size_t bytes) {
     return allocation_made(
         allocation_refused(bytes) ? NULL : __real_malloc(bytes));
+}
+
+void *__wrap_calloc(size_t count, size_t bytes) {
+    return allocation_made(allocation_refused(count * bytes)
+                               ? NULL
+                               : __real_calloc(count, bytes));
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {

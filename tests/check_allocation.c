@@ -1,4 +1,4 @@
-/* link: -Wl,--wrap=malloc -Wl,--wrap=aligned_alloc -Wl,--wrap=free */
+/* link: -Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc,--wrap=free */
 /* Memory that runs out: at every place where an operation allocates, the
    call fails once, in its own name, and leaves all else as it was. And a
    training step that asks for none. */

@@ -61,8 +61,28 @@ static SUPPORT_UNUSED void catch_errors(void) {
 typedef struct golden {
     char path[256];
     char *text;
+    const char **names; /* where in the text each tensor's name stands */
+    size_t count;
     attn_arena *memory;
 } golden;
+
+/* Finds the tensors of the text. */
+static SUPPORT_UNUSED void golden_index(golden *file) {
+    static const char mark[] = "tensor ";
+    size_t room = 0;
+    for (const char *line = file->text; line != NULL;
+         line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, mark, sizeof mark - 1) != 0)
+            continue;
+        if (file->count == room) {
+            room = 2 * room + 64;
+            file->names = realloc(file->names, room * sizeof *file->names);
+            ck_assert_ptr_nonnull(file->names);
+        }
+        file->names[file->count++] = line + sizeof mark - 1;
+    }
+}
 
 static SUPPORT_UNUSED golden golden_read(const char *path) {
     golden file = {.memory = attn_arena_new()};
@@ -79,24 +99,25 @@ static SUPPORT_UNUSED golden golden_read(const char *path) {
     ck_assert_uint_eq(fread(file.text + 1, 1, (size_t)size, stream), size);
     file.text[size + 1] = '\0';
     fclose(stream);
+    golden_index(&file);
     return file;
 }
 
 static SUPPORT_UNUSED void golden_free(golden *file) {
     attn_arena_free(file->memory);
+    free(file->names);
     free(file->text);
 }
 
 /* The sizes and values of the tensor, after its header's name, or NULL. */
 static SUPPORT_UNUSED const char *golden_find(const golden *file,
                                               const char *name) {
-    char header[256];
-    int length = snprintf(header, sizeof header, "\ntensor %s", name);
-    const char *place = file->text;
-    while ((place = strstr(place, header)) != NULL) {
-        place += length;
-        if (*place == ' ' || *place == '\n')
-            return place;
+    size_t length = strlen(name);
+    for (size_t i = 0; i < file->count; i++) {
+        const char *place = file->names[i];
+        if (strncmp(place, name, length) == 0 &&
+            (place[length] == ' ' || place[length] == '\n'))
+            return place + length;
     }
     return NULL;
 }
