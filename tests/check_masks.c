@@ -6,7 +6,7 @@
 
 #include <limits.h>
 
-/* ---- Memory that runs out ----------------------------------------------- */
+/* ---- Memory that runs out ---- */
 
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
@@ -17,13 +17,14 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size) {
     return memory_is_out ? NULL : __real_aligned_alloc(alignment, size);
 }
 
-/* ---- What a mask says, asked in every way --------------------------------- */
+/* ---- What a mask says, asked in every way ---- */
 
 /* What a mask should show, worked out another way than the library does. */
 typedef bool rule(size_t batch, size_t query, size_t key);
 
-/* attn_mask_sees, attn_mask_row and attn_mask_reach must agree with the rule
-   for every query of every sequence, and the mask must fit these sizes. */
+/* attn_mask_sees, attn_mask_row and attn_mask_reach must agree with the
+   rule for every query of every sequence, and the mask must fit these
+   sizes. */
 static void check_mask(const attn_mask *mask, size_t batch, size_t queries,
                        size_t keys, rule *expected) {
     unsigned char sees[64];
@@ -128,7 +129,7 @@ static void tear_down(void) {
     attn_arena_free(arena);
 }
 
-/* ---- Each kind alone -------------------------------------------------------- */
+/* ---- Each kind alone ---- */
 
 START_TEST(every_kind_follows_its_rule) {
     check_mask(make_kind(arena, _i), BATCH, QUERIES, KEYS, kind_rule[_i]);
@@ -237,21 +238,21 @@ START_TEST(causal_and_padding_are_small) {
 }
 END_TEST
 
-/* ---- Two together ---------------------------------------------------------- */
+/* ---- Two together ---- */
 
 static int first_kind, second_kind;
 
 static bool of_both(size_t b, size_t i, size_t j) {
-    return kind_rule[first_kind](b, i, j) && kind_rule[second_kind](b, i, j);
+    return kind_rule[first_kind](b, i, j) &&
+           kind_rule[second_kind](b, i, j);
 }
 
 /* Every kind with every kind, itself included, in both orders. */
 START_TEST(both_is_the_logical_and) {
     first_kind = _i / KINDS;
     second_kind = _i % KINDS;
-    const attn_mask *both =
-        attn_mask_both(arena, make_kind(arena, first_kind),
-                       make_kind(arena, second_kind));
+    const attn_mask *both = attn_mask_both(
+        arena, make_kind(arena, first_kind), make_kind(arena, second_kind));
     check_mask(both, BATCH, QUERIES, KEYS, of_both);
 }
 END_TEST
@@ -270,7 +271,8 @@ START_TEST(both_can_be_nested) {
     check_mask(all, BATCH, QUERIES, KEYS, of_all);
     const attn_mask *backwards = make_kind(arena, KINDS - 1);
     for (int kind = KINDS - 1; kind-- > 0;)
-        backwards = attn_mask_both(arena, make_kind(arena, kind), backwards);
+        backwards =
+            attn_mask_both(arena, make_kind(arena, kind), backwards);
     check_mask(backwards, BATCH, QUERIES, KEYS, of_all);
 }
 END_TEST
@@ -307,7 +309,7 @@ START_TEST(two_paddings_still_serve_any_number_of_queries) {
 }
 END_TEST
 
-/* ---- In use ------------------------------------------------------------------ */
+/* ---- In use ---- */
 
 /* The formula of the chapter in double, from rules instead of masks. */
 START_TEST(softmax_follows_the_formula_of_the_chapter) {
@@ -350,7 +352,7 @@ START_TEST(a_mask_of_other_sizes_is_refused_in_use) {
 }
 END_TEST
 
-/* ---- What is refused --------------------------------------------------------- */
+/* ---- What is refused ---- */
 
 START_TEST(null_is_refused) {
     const bool yes[1] = {true};
@@ -469,7 +471,7 @@ START_TEST(masks_that_do_not_match_are_refused) {
 }
 END_TEST
 
-/* ---- No memory ----------------------------------------------------------------- */
+/* ---- No memory ---- */
 
 START_TEST(no_memory_for_the_mask_itself) {
     const bool yes[1] = {true};
@@ -526,7 +528,7 @@ START_TEST(no_memory_for_its_bytes) {
 }
 END_TEST
 
-/* ---- The suite --------------------------------------------------------------- */
+/* ---- The suite ---- */
 
 static TCase *add_case(Suite *suite, const char *name) {
     TCase *tests = tcase_create(name);
@@ -549,12 +551,14 @@ static Suite *make_suite(void) {
     tcase_add_test(alone, a_single_query_and_a_single_key);
     tcase_add_test(alone, causal_and_padding_are_small);
     TCase *together = add_case(suite, "two together");
-    tcase_add_loop_test(together, both_is_the_logical_and, 0, KINDS * KINDS);
+    tcase_add_loop_test(together, both_is_the_logical_and, 0,
+                        KINDS * KINDS);
     tcase_add_test(together, both_can_be_nested);
     tcase_add_loop_test(together, both_outlives_the_two, 0, KINDS * KINDS);
     tcase_add_loop_test(together, both_leaves_the_two_as_they_were, 0,
                         KINDS * KINDS);
-    tcase_add_test(together, two_paddings_still_serve_any_number_of_queries);
+    tcase_add_test(together,
+                   two_paddings_still_serve_any_number_of_queries);
     TCase *used = add_case(suite, "in use");
     tcase_add_loop_test(used, softmax_follows_the_formula_of_the_chapter, 0,
                         KINDS);
