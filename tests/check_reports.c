@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -694,9 +695,9 @@ END_TEST
 /* ---- Figures
  * -------------------------------------------------------------- */
 
-static const char *const odd_names[] = {"'", "%",  "\\", "_",  "^",  "{x}",
-                                        "$", "@a", "`",  "#",  "\"", "<&>",
-                                        " ", "é",  "%d", "\\n\n"};
+static const char *const odd_names[] = {
+    "'", "%", "\\", "_",   "^", "{x}", "$",  "@a",
+    "`", "#", "\"", "<&>", " ", "é",   "%d", "\\n\n"};
 
 static void heat_maps(report *out) {
     float value[400];
@@ -865,10 +866,19 @@ START_TEST(progress_is_one_line_of_a_terminal) {
     preparation = speak_to_the_terminal;
     int kept = open(ptsname(terminal), O_RDWR | O_NOCTTY);
     ck_assert_int_eq(RUN(trainings, NULL).status, 0);
+    static const char expected[] = "\rstep 1 of 2\033[K"
+                                   "\rstep 2 of 2\033[K\r\033[K"
+                                   "\rtesting\033[K\r\033[K";
     char seen[300] = "";
-    ck_assert_int_gt(read(terminal, seen, sizeof seen - 1), 0);
-    ck_assert_str_eq(seen, "\rstep 1 of 2\033[K\rstep 2 of 2\033[K\r\033[K"
-                           "\rtesting\033[K\r\033[K");
+    for (size_t length = 0; length < strlen(expected);) {
+        struct pollfd ready = {.fd = terminal, .events = POLLIN};
+        ck_assert_msg(poll(&ready, 1, 10000) > 0, "only \"%s\"", seen);
+        ssize_t some =
+            read(terminal, seen + length, sizeof seen - 1 - length);
+        ck_assert_int_gt(some, 0);
+        length += (size_t)some;
+    }
+    ck_assert_str_eq(seen, expected);
     close(kept);
     close(terminal);
 }
