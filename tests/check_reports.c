@@ -66,6 +66,15 @@ static void send_to(const char *path, int descriptor) {
     close(file);
 }
 
+/* A child that aborts leaves no core and gives a leak checker no time to
+   list what an aborting program does not free. */
+#define ABORTED (-SIGKILL)
+
+static void die_at_once(int signal_number) {
+    (void)signal_number;
+    raise(SIGKILL);
+}
+
 static result run(const report_section *sections, size_t count,
                   char *words[]) {
     int argc = 0;
@@ -75,8 +84,7 @@ static result run(const report_section *sections, size_t count,
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0) {
-        struct rlimit none = {0, 0};
-        setrlimit(RLIMIT_CORE, &none);
+        signal(SIGABRT, die_at_once);
         send_to(path_to("console"), STDOUT_FILENO);
         send_to(path_to("errors"), STDERR_FILENO);
         if (preparation != NULL)
@@ -673,7 +681,7 @@ START_TEST(mistakes_stop_the_program) {
     const report_section one[] = {
         {"mistake", "an author's mistake", mistakes[_i].commit}};
     result r = RUN(one, "--out", path_to("out"));
-    ck_assert_int_eq(r.status, -SIGABRT);
+    ck_assert_int_eq(r.status, ABORTED);
     char expected[300];
     snprintf(expected, sizeof expected, "chapter-04: section mistake: %s\n",
              mistakes[_i].complaint);
@@ -685,7 +693,7 @@ START_TEST(sections_that_share_a_name) {
     static const report_section two[] = {{"causal", "one", causal},
                                          {"causal", "two", causal}};
     result r = RUN(two, NULL);
-    ck_assert_int_eq(r.status, -SIGABRT);
+    ck_assert_int_eq(r.status, ABORTED);
     ck_assert_str_eq(r.err,
                      "chapter-04: section causal: there are two of that "
                      "name\n");
