@@ -56,9 +56,14 @@ local function find_file(chapter, section, name, extension)
   end
 end
 
+-- pandoc 2 has no function for this.
 local function list_directory(directory)
-  local listed, names = pcall(pandoc.system.list_directory, directory)
-  return listed and names or {}
+  local names = {}
+  local quoted = "'" .. directory:gsub("'", "'\\''") .. "'"
+  local pipe = assert(io.popen('ls -- ' .. quoted))
+  for name in pipe:lines() do table.insert(names, name) end
+  pipe:close()
+  return names
 end
 
 -- What there is to choose from, for a message: the names that end in an
