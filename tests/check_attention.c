@@ -14,10 +14,11 @@ static const double TOLERANCE = 2e-6;
 
 enum kind { NONE, CAUSAL, PADDING, BOTH, RANDOM, EMPTY_ROWS, NOTHING };
 
-/* ---- Memory that runs out ----------------------------------------------- */
+/* ---- Memory that runs out -----------------------------------------------
+ */
 
-static long allocations;           /* made so far */
-static long allowed = LONG_MAX;    /* further ones that succeed */
+static long allocations;        /* made so far */
+static long allowed = LONG_MAX; /* further ones that succeed */
 
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
@@ -30,7 +31,8 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size) {
     return __real_aligned_alloc(alignment, size);
 }
 
-/* ---- Helpers ------------------------------------------------------------ */
+/* ---- Helpers ------------------------------------------------------------
+ */
 
 /* A mask from the golden file's ones and zeros, or NULL. */
 static attn_mask *golden_mask(const golden *file, const char *name) {
@@ -67,7 +69,8 @@ static attn_tensor *normal(attn_arena *memory, attn_torch_generator *g,
     return tensor;
 }
 
-/* ---- PyTorch's numbers -------------------------------------------------- */
+/* ---- PyTorch's numbers --------------------------------------------------
+ */
 
 static void check_softmax_case(const golden *file, size_t number) {
     char name[40];
@@ -168,7 +171,8 @@ START_TEST(attend_agrees_with_pytorch) {
 }
 END_TEST
 
-/* ---- The same numbers on every path ------------------------------------- */
+/* ---- The same numbers on every path -------------------------------------
+ */
 
 START_TEST(weights_kept_or_not_give_the_same_bits) {
     golden file = golden_read("tests/golden/attention.golden");
@@ -176,7 +180,8 @@ START_TEST(weights_kept_or_not_give_the_same_bits) {
         struct example e = example_new(&file, i);
         run_example(&e, true);
         const size_t size = attn_tensor_size(e.output);
-        float *asked = attn_arena_allocate(file.memory, size * sizeof *asked);
+        float *asked =
+            attn_arena_allocate(file.memory, size * sizeof *asked);
         memcpy(asked, e.output->value, size * sizeof *asked);
         run_example(&e, false);
         ck_assert(same_bits(asked, e.output->value, size));
@@ -201,8 +206,7 @@ static attn_mask *named_mask(const struct example *e, attn_arena *memory) {
             tokens[b * keys + j] = j + b + 1 < keys;
     if (e->kind == CAUSAL)
         return attn_mask_causal(memory, queries, keys);
-    attn_mask *padding =
-        attn_mask_padding(memory, tokens, batch, keys, 0);
+    attn_mask *padding = attn_mask_padding(memory, tokens, batch, keys, 0);
     if (e->kind == PADDING)
         return padding;
     return attn_mask_both(memory, padding,
@@ -240,10 +244,10 @@ START_TEST(a_batch_of_one_may_go_without_saying) {
     attn_tensor *weights = NULL;
     const attn_attend_options options = {.heads = 2, .weights = &weights};
     attn_tensor *three = attn_attend(tape, q, k, v, &options);
-    attn_tensor *two = attn_attend(
-        tape, attn_reshape(tape, q, ATTN_SHAPE(3, 4)),
-        attn_reshape(tape, k, ATTN_SHAPE(5, 4)),
-        attn_reshape(tape, v, ATTN_SHAPE(5, 2)), &options);
+    attn_tensor *two =
+        attn_attend(tape, attn_reshape(tape, q, ATTN_SHAPE(3, 4)),
+                    attn_reshape(tape, k, ATTN_SHAPE(5, 4)),
+                    attn_reshape(tape, v, ATTN_SHAPE(5, 2)), &options);
     ck_assert_uint_eq(two->rank, 2);
     ck_assert_uint_eq(two->shape[0], 3);
     ck_assert_uint_eq(two->shape[1], 2);
@@ -255,7 +259,8 @@ START_TEST(a_batch_of_one_may_go_without_saying) {
 }
 END_TEST
 
-/* ---- Every small shape, against three loops in double -------------------- */
+/* ---- Every small shape, against three loops in double
+ * -------------------- */
 
 static void attend_by_loops(const attn_tensor *q, const attn_tensor *k,
                             const attn_tensor *v, size_t i,
@@ -265,8 +270,8 @@ static void attend_by_loops(const attn_tensor *q, const attn_tensor *k,
     for (size_t j = 0; j < keys; j++) {
         score[j] = 0;
         for (size_t c = 0; c < width; c++)
-            score[j] += (double)q->value[i * width + c] *
-                        k->value[j * width + c];
+            score[j] +=
+                (double)q->value[i * width + c] * k->value[j * width + c];
         score[j] /= sqrt((double)width);
         largest = fmax(largest, score[j]);
     }
@@ -305,7 +310,8 @@ START_TEST(every_small_shape) {
 }
 END_TEST
 
-/* ---- Digits and threads -------------------------------------------------- */
+/* ---- Digits and threads
+ * -------------------------------------------------- */
 
 enum { T = 150, E = 64, BATCH = 2 };
 
@@ -360,7 +366,8 @@ START_TEST(threads_may_change_on_the_way) {
 }
 END_TEST
 
-/* ---- One tensor in three parts ------------------------------------------- */
+/* ---- One tensor in three parts
+ * ------------------------------------------- */
 
 START_TEST(gradients_of_one_tensor_in_three_parts_add_up) {
     attn_tape *tape = attn_tape_new();
@@ -376,16 +383,17 @@ START_TEST(gradients_of_one_tensor_in_three_parts_add_up) {
         part[i] = attn_parameter_new(memory, ATTN_SHAPE(2, 7, 6));
         memcpy(part[i]->value, x->value, size * sizeof(float));
     }
-    ck_assert(attn_backward(
-        tape, attn_attend(tape, x, x, x, &options), wanted));
+    ck_assert(
+        attn_backward(tape, attn_attend(tape, x, x, x, &options), wanted));
     ck_assert(attn_backward(
         tape, attn_attend(tape, part[0], part[1], part[2], &options),
         wanted));
     for (size_t i = 0; i < size; i++)
-        ck_assert_double_eq_tol(
-            x->gradient[i],
-            (double)part[0]->gradient[i] + part[1]->gradient[i] +
-                part[2]->gradient[i], TOLERANCE);
+        ck_assert_double_eq_tol(x->gradient[i],
+                                (double)part[0]->gradient[i] +
+                                    part[1]->gradient[i] +
+                                    part[2]->gradient[i],
+                                TOLERANCE);
     attn_tape_free(tape);
 }
 END_TEST
@@ -399,19 +407,19 @@ START_TEST(only_who_wants_a_gradient_gets_one) {
     for (size_t i = 0; i < 3; i++)
         x[i] = normal(memory, &g, ATTN_SHAPE(4, 5));
     attn_tensor *wanted = normal(memory, &g, ATTN_SHAPE(4, 5));
-    ck_assert(attn_backward(
-        tape, attn_attend(tape, x[0], x[1], x[2], NULL), wanted));
+    ck_assert(attn_backward(tape, attn_attend(tape, x[0], x[1], x[2], NULL),
+                            wanted));
     for (size_t which = 0; which < 3; which++) {
         for (size_t i = 0; i < 3; i++)
-            alone[i] = attn_tensor_from(memory, x[i]->value,
-                                        ATTN_SHAPE(4, 5));
+            alone[i] =
+                attn_tensor_from(memory, x[i]->value, ATTN_SHAPE(4, 5));
         alone[which] = attn_parameter_new(memory, ATTN_SHAPE(4, 5));
         memcpy(alone[which]->value, x[which]->value, 20 * sizeof(float));
         ck_assert(attn_backward(
             tape, attn_attend(tape, alone[0], alone[1], alone[2], NULL),
             wanted));
-        ck_assert(same_bits(alone[which]->gradient, x[which]->gradient,
-                            20));
+        ck_assert(
+            same_bits(alone[which]->gradient, x[which]->gradient, 20));
     }
     attn_tape_free(tape);
 }
@@ -438,7 +446,8 @@ START_TEST(gradients_are_added) {
 }
 END_TEST
 
-/* ---- Nothing to see, infinities, NaN ------------------------------------- */
+/* ---- Nothing to see, infinities, NaN
+ * ------------------------------------- */
 
 START_TEST(nothing_to_see_is_silent) {
     attn_tape *tape = attn_tape_new();
@@ -452,7 +461,8 @@ START_TEST(nothing_to_see_is_silent) {
     attn_tensor *weights;
     static const bool blocked[6] = {false, true, true, true, false, false};
     const attn_attend_options options = {
-        .heads = 2, .weights = &weights,
+        .heads = 2,
+        .weights = &weights,
         .mask = attn_mask_from_blocked(memory, blocked, 1, 3, 2)};
     attn_tensor *output = attn_attend(tape, q, k, v, &options);
     check_zero(output->value + 4, 4, "output of the blind query");
@@ -477,7 +487,8 @@ static const float *softmax_of(attn_tape *tape, const float scores[4],
         mask = attn_mask_from_blocked(memory, blocked, 1, 1, 4);
     return attn_softmax(tape,
                         attn_tensor_from(memory, scores, ATTN_SHAPE(1, 4)),
-                        mask)->value;
+                        mask)
+        ->value;
 }
 
 START_TEST(strange_scores) {
@@ -521,7 +532,8 @@ START_TEST(strange_rows_do_not_spread) {
 }
 END_TEST
 
-/* ---- The exponential and the entropy ------------------------------------- */
+/* ---- The exponential and the entropy
+ * ------------------------------------- */
 
 /* In units of the last place, at most what its comment promises. */
 START_TEST(the_exponential_is_good_to_the_last_place) {
@@ -530,8 +542,8 @@ START_TEST(the_exponential_is_good_to_the_last_place) {
         const double exact = exp((double)x);
         const double unit =
             fmax(ldexp(1, ilogb(exact) - 23), ldexp(1, -149));
-        worst = fmax(worst,
-                     fabs((double)attn_exponential(x) - exact) / unit);
+        worst =
+            fmax(worst, fabs((double)attn_exponential(x) - exact) / unit);
     }
     ck_assert_double_lt(worst, 1.25);
     ck_assert_float_eq(attn_exponential(0), 1);
@@ -556,7 +568,8 @@ START_TEST(entropy_of_weights) {
 }
 END_TEST
 
-/* ---- What is refused ------------------------------------------------------ */
+/* ---- What is refused
+ * ------------------------------------------------------ */
 
 static attn_tape *tape;
 static attn_arena *memory;
@@ -641,8 +654,8 @@ START_TEST(wrong_options_are_refused) {
     options = (attn_attend_options){.scale = NAN, .weights = &untouched};
     ck_assert_error(attn_attend(tape, x, x, x, &options),
                     "attn_attend: the scale is nan");
-    options = (attn_attend_options){
-        .mask = attn_mask_causal(memory, 3, 5), .weights = &untouched};
+    options = (attn_attend_options){.mask = attn_mask_causal(memory, 3, 5),
+                                    .weights = &untouched};
     ck_assert_error(attn_attend(tape, x, x, x, &options),
                     "attn_attend: a mask of (any, 3, 5) for scores of "
                     "(2, 3, 3)");
@@ -653,7 +666,8 @@ START_TEST(wrong_options_are_refused) {
 }
 END_TEST
 
-/* ---- Memory ---------------------------------------------------------------- */
+/* ---- Memory
+ * ---------------------------------------------------------------- */
 
 /* Large enough for each of its tensors to need a block of its own. */
 static attn_tensor *attend_largely(attn_tape *on, attn_tensor *x,
@@ -679,8 +693,8 @@ START_TEST(running_out_of_memory_changes_nothing) {
         ck_assert_int_eq(caught.count, output == NULL);
         if (output == NULL) {
             ck_assert_ptr_null(weights);
-            ck_assert_ptr_nonnull(strstr(caught.last,
-                                         "attn_attend: no memory for"));
+            ck_assert_ptr_nonnull(
+                strstr(caught.last, "attn_attend: no memory for"));
             check_zero(x->gradient, attn_tensor_size(x), "gradient");
             /* The tape still serves. */
             attn_tape_reset(fresh);
@@ -747,8 +761,7 @@ static Suite *make_suite(void) {
     tcase_add_test(strange, nothing_to_see_is_silent);
     tcase_add_test(strange, strange_scores);
     tcase_add_test(strange, strange_rows_do_not_spread);
-    tcase_add_test(strange,
-                   the_exponential_is_good_to_the_last_place);
+    tcase_add_test(strange, the_exponential_is_good_to_the_last_place);
     tcase_add_test(strange, entropy_of_weights);
     suite_add_tcase(suite, strange);
 
