@@ -179,7 +179,7 @@ path_without() {
   for tool; do rm -f "$scratch/path/$tool"; done
 }
 
-for tool in noweave pandoc gnuplot lualatex; do
+for tool in noweave pandoc gnuplot xelatex; do
   copy
   path_without $tool
   PATH=$scratch/path build book
@@ -189,7 +189,7 @@ for tool in noweave pandoc gnuplot lualatex; do
 done
 
 copy
-path_without pandoc gnuplot lualatex
+path_without pandoc gnuplot xelatex
 PATH=$scratch/path build -s chapter-04
 [ $status -eq 0 ]
 verdict "a day's program needs neither pandoc nor TeX nor gnuplot" "$scratch/output"
