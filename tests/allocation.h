@@ -19,11 +19,11 @@ static struct {
     size_t largest;    /* larger ones fail */
 } allocation = {.fails_from = SIZE_MAX, .largest = SIZE_MAX};
 
-#define WATCH(statement)                                                \
-    do {                                                                \
-        allocation.watching = true;                                     \
-        statement;                                                      \
-        allocation.watching = false;                                    \
+#define WATCH(statement)             \
+    do {                             \
+        allocation.watching = true;  \
+        statement;                   \
+        allocation.watching = false; \
     } while (0)
 
 /* Counts anew; the call of the number given, and all after it, fail. */

@@ -145,7 +145,11 @@ END_TEST
 
 /* ---- A whole training step ---------------------------------------------- */
 
-enum { BATCH = 16, TIME = 20, WIDTH = 24 };
+enum {
+    BATCH = 16,
+    TIME = 20,
+    WIDTH = 24
+};
 
 struct model {
     attn_tensor *words, *query, *key, *value, *out, *bias;

@@ -45,12 +45,12 @@ static SUPPORT_UNUSED void catch_errors(void) {
 
 /* The call must return NULL or false and report exactly this sentence,
    "attn_add: a is NULL" for example, exactly once. */
-#define ck_assert_error(call, sentence)                                     \
-    do {                                                                    \
-        catch_errors();                                                     \
-        ck_assert_msg(!(call), "%s did not fail", #call);                   \
-        ck_assert_str_eq(caught.last, (sentence));                          \
-        ck_assert_int_eq(caught.count, 1);                                  \
+#define ck_assert_error(call, sentence)                   \
+    do {                                                  \
+        catch_errors();                                   \
+        ck_assert_msg(!(call), "%s did not fail", #call); \
+        ck_assert_str_eq(caught.last, (sentence));        \
+        ck_assert_int_eq(caught.count, 1);                \
     } while (0)
 
 /* ---- Golden numbers ----------------------------------------------------- */
