@@ -185,6 +185,37 @@ START_TEST(errors) {
 }
 END_TEST
 
+/* Only AddressSanitizer can tell. */
+#if defined __SANITIZE_ADDRESS__
+#define WATCHED 1
+#elif defined __has_feature
+#if __has_feature(address_sanitizer)
+#define WATCHED 1
+#endif
+#endif
+
+#ifdef WATCHED
+#include <sanitizer/asan_interface.h>
+
+START_TEST(the_sanitizer_knows_what_is_handed_out) {
+    attn_arena *arena = attn_arena_new();
+    char *first = attn_arena_allocate(arena, 40);
+    char *second = attn_arena_allocate(arena, 100);
+    ck_assert(!__asan_address_is_poisoned(first + 39));
+    ck_assert(__asan_address_is_poisoned(first + 40));
+    ck_assert(!__asan_address_is_poisoned(second + 99));
+    ck_assert(__asan_address_is_poisoned(second + 100));
+    attn_arena_reset(arena);
+    ck_assert(__asan_address_is_poisoned(first));
+    ck_assert(__asan_address_is_poisoned(second));
+    ck_assert_ptr_eq(attn_arena_allocate(arena, 1), first);
+    ck_assert(!__asan_address_is_poisoned(first));
+    ck_assert(__asan_address_is_poisoned(first + 1));
+    attn_arena_free(arena);
+}
+END_TEST
+#endif
+
 static Suite *make_suite(void) {
     Suite *suite = suite_create("arenas");
     TCase *test = tcase_create("arena");
@@ -197,6 +228,9 @@ static Suite *make_suite(void) {
     tcase_add_test(test, a_block_of_just_the_piece_may_do);
     tcase_add_test(test, everything_is_given_back);
     tcase_add_test(test, errors);
+#ifdef WATCHED
+    tcase_add_test(test, the_sanitizer_knows_what_is_handed_out);
+#endif
     suite_add_tcase(suite, test);
     return suite;
 }
