@@ -7,6 +7,7 @@ local chunks = require 'html_chunks'
 local contents = require 'html_contents'
 local exhibits = require 'html_results'
 local links = require 'links'
+local problems = require 'problems'
 local write = require 'html_text'
 
 local raw, raw_block = write.raw, write.raw_block
@@ -18,6 +19,7 @@ local function show_link(state, link)
   local facts = links.resolve(state.map.chapters, state.facts, id, link.attributes.at)
   if not facts then return {} end
   link.target = links.href(state, facts, id)
+  link.content = links.keep_together(link.content)
   link.attributes.at = nil
   return link
 end
@@ -79,9 +81,25 @@ local function show_table_of_prose(block)
   return { raw_block '<div class="scroll prose-table" tabindex="0">', block, raw_block '</div>' }
 end
 
+-- The line of a chapter on which a formula begins.
+local function line_of_formula(state, formula)
+  local start = formula:match '^%s*([^\n]*)'
+  local chapter = state.book.chapters[state.key]
+  for _, part in ipairs(chapter and chapter.parts or {}) do
+    for _, line in ipairs(part.kind == 'docs' and part.lines or {}) do
+      if line.text:find(start, 1, true) then return line.line end
+    end
+  end
+end
+
 -- Brackets in MathML grow by themselves; pandoc 2 knows no \Bigl.
-local function portable_math(math)
-  return pandoc.Math(math.mathtype, (math.text:gsub('\\[bB]igg?[lrm]?%f[%A]%s*', '')))
+local function show_math(state, math)
+  local simpler = pandoc.Math(math.mathtype, (math.text:gsub('\\[bB]igg?[lrm]?%f[%A]%s*', '')))
+  if not write.inlines({ simpler }):find('<math', 1, true) then
+    problems.report(state.facts.path, line_of_formula(state, math.text),
+      'pandoc makes no MathML of $' .. math.text:gsub('%s+', ' ') .. '$')
+  end
+  return simpler
 end
 
 -- The blocks of a chapter as they stand on its page. Leaves in state what
@@ -93,7 +111,7 @@ function html.render(state, blocks)
     Code = function(element) return show_code(state, element) end,
     Span = function(span) return show_span(state, span) end,
     Link = function(link) return show_link(state, link) end,
-    Math = portable_math,
+    Math = function(math) return show_math(state, math) end,
     Header = function(header) return show_header(state, header) end,
     CodeBlock = function(block) return show_code_block(state, block) end,
     Table = show_table_of_prose,

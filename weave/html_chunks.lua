@@ -104,7 +104,7 @@ local function foot_html(state, chunk)
     for index, identifier in ipairs(chunk.defines) do
       defined[index] = '<span class="entry">' .. identifier_uses_html(state, identifier, chunk) .. '</span>'
     end
-    table.insert(sentences, '<p>Defines ' .. table.concat(defined, ', ') .. '.</p>')
+    table.insert(sentences, '<p>Defines ' .. table.concat(defined, ', ') .. '</p>')
   end
   if #sentences == 0 then return '' end
   return '<div class="chunk-foot">' .. table.concat(sentences) .. '</div>'

@@ -16,7 +16,7 @@ local function show_link(state, link)
   if not facts then return {} end
   local label = facts.key .. ':' .. id
   local content = pandoc.List { raw('\\hyperref[' .. label .. ']{') }
-  content:extend(link.content)
+  content:extend(links.keep_together(link.content))
   content:insert(raw('}\\weaveonpage{' .. label .. '}'))
   return content
 end

@@ -41,4 +41,12 @@ function links.href(state, facts, id)
   return is_top and page or page .. '#' .. id
 end
 
+-- "Day 4" stays on one line.
+function links.keep_together(content)
+  if not pandoc.utils.stringify(content):match '^%u%l+ %w%w?$' then return content end
+  return content:map(function(inline)
+    return (inline.t == 'Space' or inline.t == 'SoftBreak') and pandoc.Str '\u{a0}' or inline
+  end)
+end
+
 return links

@@ -87,6 +87,11 @@
     if (on && touch && on !== owner && !on.closest(".preview") && show(on)) event.preventDefault();
     else if (!box || !box.contains(event.target) || on) hide();
   });
+  /* The preview says what the title says; on paper everything is open. */
+  document.querySelectorAll(".check[title]").forEach(function (e) { e.removeAttribute("title"); });
+  window.addEventListener("beforeprint", function () {
+    document.querySelectorAll("details").forEach(function (e) { e.open = true; });
+  });
   document.addEventListener("keydown", function (event) {
     if (event.key === "Escape") hide();
   });

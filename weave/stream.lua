@@ -71,6 +71,8 @@ handle['end'] = function(state)
   if part.kind == 'docs' and state.text ~= '' then
     table.insert(part.lines, { text = state.text, line = state.line })
   elseif part.kind == 'code' then
+    table.move(state.recent, 1, #state.recent, #part.found + 1, part.found)
+    state.recent = {}
     -- What follows the last line break is an empty line.
     if #part.lines[#part.lines] == 0 then table.remove(part.lines) end
   end

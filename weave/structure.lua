@@ -37,7 +37,7 @@ end
 -- Where an index entry of a chapter leads: the section it stands in.
 local function place(facts)
   local section = facts.sections[#facts.sections]
-  return section and section.number or facts.number
+  return section and section.number or facts.label
 end
 
 local function on_header(facts, counts)

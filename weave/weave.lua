@@ -2,9 +2,10 @@
 -- which: HTML one page, LaTeX the whole book, plain text the map of the
 -- book (which numbers and names each chapter holds).
 --
---   WEAVE      what is read: see noweb.lua
---   WEAVE_MAP  the map of the book, for HTML
---   WEAVE_BIB  the references
+--   WEAVE         what is read: see noweb.lua
+--   WEAVE_STREAM  the stream of all chapters, if the reader got one only
+--   WEAVE_MAP     the map of the book, for HTML
+--   WEAVE_BIB     the references
 
 local here = PANDOC_SCRIPT_FILE:match '^(.*)/[^/]*$' or '.'
 package.path = here .. '/?.lua;' .. package.path
@@ -26,7 +27,7 @@ local structure = require 'structure'
 local FRONT = { key = 'index', path = os.getenv 'WEAVE_FRONT' or 'book.md', label = '', number = '' }
 
 local function read_book()
-  local book = stream.read(PANDOC_STATE.input_files[1])
+  local book = stream.read(os.getenv 'WEAVE_STREAM' or PANDOC_STATE.input_files[1])
   results.find_programs(book)
   return book
 end
