@@ -100,7 +100,7 @@ grep -q 'Weights under a causal mask' "$scratch/one" &&
 verdict 'one section alone' "$scratch/one"
 
 "$program" casual >"$scratch/none" 2>"$scratch/errors"
-[ $? -eq 2 ] && grep -Eq 'did you mean "?causal' "$scratch/errors" &&
+[ $? -eq 2 ] && grep -qF "did you mean causal?" "$scratch/errors" &&
   [ ! -s "$scratch/none" ]
 verdict 'a misspelt section' "$scratch/errors" 'did you mean causal'
 
