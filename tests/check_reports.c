@@ -459,13 +459,19 @@ static void check_complaint(result r, const char *complaint) {
     ck_assert_int_eq(r.status, 2);
 }
 
+START_TEST(a_nan_is_the_worst) {
+    ck_assert(report_worst(1, 2) == 2 && report_worst(2, 1) == 2);
+    ck_assert(isnan(report_worst(1, NAN)) && isnan(report_worst(NAN, 1)));
+}
+END_TEST
+
 START_TEST(slips_of_the_keyboard) {
     check_complaint(RUN(sections, "casual"),
                     "chapter-04: no section \"casual\"; did you mean "
-                    "\"causal\"?\n");
+                    "causal?\n");
     check_complaint(RUN(sections, "kinds", "kind"),
                     "chapter-04: no section \"kind\"; did you mean "
-                    "\"kinds\"?\n");
+                    "kinds?\n");
     check_complaint(RUN(sections, "kinds", "dropout"),
                     "chapter-04: no section \"dropout\"; --list shows them "
                     "all\n");
@@ -910,6 +916,7 @@ static Suite *make_suite(void) {
     tcase_add_test(all, a_file_that_cannot_get_its_name);
     tcase_add_test(all, a_full_disk_leaves_no_partial_file);
     tcase_add_loop_test(all, a_full_console_is_noticed, 0, 3);
+    tcase_add_test(all, a_nan_is_the_worst);
     tcase_add_test(all, slips_of_the_keyboard);
     tcase_add_test(all, a_false_claim_is_loud);
     tcase_add_loop_test(all, mistakes_stop_the_program, 0, MISTAKES);
