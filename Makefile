@@ -99,11 +99,11 @@ include $(BUILD)/roots.mk
 TANGLED_C := $(filter %.c,$(ROOTS))
 $(addprefix $(TANGLED)/,$(ROOTS)): $(TANGLED)/.tangled ; @:
 
-# Every chapter-NN.c is a program, and so is attention.c; report.c is linked
-# into the programs; the rest is the library.
+# Every chapter-NN.c is a program, and so is attention.c; the companions are
+# linked into the programs; the rest is the library.
 PROGRAMS := $(basename $(filter chapter-%.c attention.c,$(TANGLED_C)))
-REPORT   := $(filter report.c,$(TANGLED_C))
-LIBRARY  := $(filter-out chapter-%.c attention.c report.c,$(TANGLED_C))
+COMPANIONS := $(filter report.c tasks.c models.c,$(TANGLED_C))
+LIBRARY  := $(filter-out chapter-%.c attention.c $(COMPANIONS),$(TANGLED_C))
 
 # ---- Compile ------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ $(SHARED): $(OBJECTS)
 	@mkdir -p $(@D)
 	$(call say,linking $@)$(CC) -shared -fopenmp -Wl,-soname,$(SONAME) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJECTS) $(LINK_LIBS)
 
-$(BUILD)/bin/%: $(BUILD)/obj/%.o $(REPORT:%.c=$(BUILD)/obj/%.o) $(STATIC)
+$(BUILD)/bin/%: $(BUILD)/obj/%.o $(COMPANIONS:%.c=$(BUILD)/obj/%.o) $(STATIC)
 	@mkdir -p $(@D)
 	$(call say,linking $@)$(CC) -fopenmp $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LINK_LIBS)
 
@@ -179,9 +179,9 @@ all: book $(STATIC) $(SHARED)
 CHECKS     := $(patsubst tests/%.c,%,$(sort $(wildcard tests/check_*.c)))
 BOOK_TESTS := $(sort $(wildcard tests/test_*.sh))
 
-$(BUILD)/test/%: tests/%.c $(REPORT:%.c=$(BUILD)/obj/%.o) $(STATIC) $(FLAGS) $(wildcard tests/*.h)
+$(BUILD)/test/%: tests/%.c $(COMPANIONS:%.c=$(BUILD)/obj/%.o) $(STATIC) $(FLAGS) $(wildcard tests/*.h)
 	@mkdir -p $(@D)
-	$(call say,compiling $<)$(COMPILE) -Itests -MMD -MP $(LDFLAGS) $$(pkg-config --cflags check) -o $@ $< $(REPORT:%.c=$(BUILD)/obj/%.o) $(STATIC) \
+	$(call say,compiling $<)$(COMPILE) -Itests -MMD -MP $(LDFLAGS) $$(pkg-config --cflags check) -o $@ $< $(COMPANIONS:%.c=$(BUILD)/obj/%.o) $(STATIC) \
 	  $$(sed -n 's,.*link: \(.*\) \*/,\1,p' $<) $$(pkg-config --libs check) $(LINK_LIBS)
 
 .PHONY: check check-c check-book $(CHECKS:%=run-%)
@@ -237,7 +237,7 @@ uninstall:
 	  $(DESTDIR)$(PREFIX)/lib/pkgconfig/attention.pc
 
 dist: $(TANGLED)/.tangled
-	@tools/dist $(VERSION) $(BUILD) '$(PROGRAMS)' $(CHAPTERS)
+	@tools/dist $(VERSION) $(BUILD) '$(PROGRAMS)' '$(COMPANIONS)' $(CHAPTERS)
 
 endif
 
