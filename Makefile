@@ -137,7 +137,7 @@ $(BUILD)/bin/%: $(BUILD)/obj/%.o $(COMPANIONS:%.c=$(BUILD)/obj/%.o) $(STATIC)
 	@mkdir -p $(@D)
 	$(call say,linking $@)$(CC) -fopenmp $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LINK_LIBS)
 
--include $(wildcard $(BUILD)/obj/*.d $(BUILD)/test/*.d)
+-include $(wildcard $(BUILD)/obj/*.d $(BUILD)/test/*.d $(BUILD)/bench/*.d)
 
 # ---- Run ----------------------------------------------------------------------
 
@@ -213,8 +213,12 @@ lint:
 	@tools/lint
 
 .PHONY: bench
-bench: $(PROGRAMS:%=$(BUILD)/bin/%)
-	@bench/run
+bench: $(BUILD)/bench/book
+	@BUILD=$(BUILD) PYTHON=$(PYTHON) bench/run
+
+$(BUILD)/bench/%: bench/%.c $(COMPANIONS:%.c=$(BUILD)/obj/%.o) $(STATIC) $(FLAGS)
+	@mkdir -p $(@D)
+	$(call say,compiling $<)$(COMPILE) -MMD -MP $(LDFLAGS) -o $@ $< $(COMPANIONS:%.c=$(BUILD)/obj/%.o) $(STATIC) $(LINK_LIBS)
 
 # ---- Ship ---------------------------------------------------------------------
 
