@@ -32,7 +32,7 @@ WARNINGS ?= -Wall -Wextra -Wpedantic -Wshadow
 ifdef CI
 WARNINGS += -Werror
 endif
-STANDARD := -std=c11 -D_POSIX_C_SOURCE=200809L -fopenmp -fno-math-errno -fPIC
+STANDARD := -std=c11 -D_POSIX_C_SOURCE=200809L -fopenmp -fno-math-errno -fno-trapping-math -fPIC
 
 # Any library with the CBLAS interface serves: BLAS=blis, or BLAS_CFLAGS and
 # BLAS_LIBS by hand.
