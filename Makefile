@@ -78,6 +78,8 @@ BLAS_CFLAGS ?= $(shell pkg-config --cflags $(BLAS))
 BLAS_LIBS   ?= $(shell pkg-config --libs $(BLAS))
 BLAS_CFLAGS := $(BLAS_CFLAGS)
 BLAS_LIBS   := $(BLAS_LIBS)
+JSON_CFLAGS := $(shell pkg-config --cflags libcjson)
+JSON_LIBS   := $(shell pkg-config --libs libcjson)
 NOWEB       := $(shell tools/noweb-library)
 
 # ---- Tangle -------------------------------------------------------------------
@@ -111,10 +113,10 @@ OBJECTS  := $(LIBRARY:%.c=$(BUILD)/obj/%.o)
 STATIC   := $(BUILD)/lib/libattention.a
 SONAME   := libattention.so.$(firstword $(subst ., ,$(VERSION)))
 SHARED   := $(BUILD)/lib/libattention.so
-LINK_LIBS := $(BLAS_LIBS) -lm
+LINK_LIBS := $(BLAS_LIBS) $(JSON_LIBS) -lm
 
 # Compile again when the compiler or a flag is another one.
-COMPILE := $(CC) $(STANDARD) $(CPPFLAGS) $(CFLAGS) $(WARNINGS) -I$(TANGLED) $(BLAS_CFLAGS)
+COMPILE := $(CC) $(STANDARD) $(CPPFLAGS) $(CFLAGS) $(WARNINGS) -I$(TANGLED) $(BLAS_CFLAGS) $(JSON_CFLAGS)
 FLAGS   := $(BUILD)/flags
 $(FLAGS): FORCE
 	@mkdir -p $(@D)
