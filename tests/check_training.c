@@ -1,5 +1,7 @@
 /* Training: parameters, optimisers, clipping, schedules, loaders and the
    flushing of denormals, against PyTorch's numbers where it has them. */
+/* link: -Wl,--wrap=malloc,--wrap=calloc */
+/* link: -Wl,--wrap=realloc,--wrap=aligned_alloc */
 #include "check_support.h"
 
 #include <float.h>
@@ -441,11 +443,100 @@ START_TEST(denormals_are_flushed_in_every_thread) {
 }
 END_TEST
 
+/* ---- Memory that runs out ---- */
+
+static long allocations_left = -1; /* below zero: without end */
+
+static bool may_allocate(void) {
+    if (allocations_left == 0)
+        return false;
+    if (allocations_left > 0)
+        allocations_left--;
+    return true;
+}
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_malloc(size_t size) {
+    return may_allocate() ? __real_malloc(size) : NULL;
+}
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size) {
+    return may_allocate() ? __real_calloc(count, size) : NULL;
+}
+
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size) {
+    return may_allocate() ? __real_realloc(old, size) : NULL;
+}
+
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size) {
+    return may_allocate() ? __real_aligned_alloc(alignment, size) : NULL;
+}
+
+/* A list of many parameters; false if one of them could not be added,
+   and then the list is as it was before that one. */
+static bool add_many(attn_parameters *p) {
+    char name[16];
+    for (size_t i = 0; i < 40; i++) {
+        size_t length = attn_parameters_length(p);
+        size_t count = attn_parameters_count(p);
+        snprintf(name, sizeof name, "tensor %d", (int)i);
+        if (attn_parameters_add(p, name, ATTN_SHAPE(100, i + 1)) != NULL)
+            continue;
+        allocations_left = -1; /* Check allocates too */
+        ck_assert_uint_eq(attn_parameters_length(p), length);
+        ck_assert_uint_eq(attn_parameters_count(p), count);
+        ck_assert_ptr_null(attn_parameters_find(p, name));
+        return false;
+    }
+    return true;
+}
+
+/* Makes one of everything; true if there was memory for all. */
+static bool make_everything(void) {
+    attn_torch_generator generator;
+    attn_torch_seed(&generator, 0);
+    attn_parameters *p = attn_parameters_new();
+    bool made = p != NULL && add_many(p);
+    attn_optimizer *optimizer = made ? attn_adamw_new(p, NULL) : NULL;
+    made = made && optimizer != NULL;
+    attn_loader *shared = made ? attn_loader_new(9, 2, &generator) : NULL;
+    made = made && shared != NULL;
+    attn_loader *seeded = made ? attn_loader_seeded(9, 2, 1) : NULL;
+    made = made && seeded != NULL;
+    attn_loader_free(seeded);
+    attn_loader_free(shared);
+    attn_optimizer_free(optimizer);
+    attn_parameters_free(p);
+    return made;
+}
+
+START_TEST(every_allocation_may_fail) {
+    long needed = 0;
+    for (bool made = false; !made; needed++) {
+        catch_errors();
+        allocations_left = needed;
+        made = make_everything();
+        allocations_left = -1;
+        ck_assert_int_eq(caught.count, !made);
+        ck_assert(made || strstr(caught.last, "no memory") != NULL);
+    }
+    ck_assert_int_gt(needed, 8);
+}
+END_TEST
+
 static Suite *make_suite(void) {
     Suite *suite = suite_create("training");
-    TCase *cases[] = {tcase_create("parameters"),
-                      tcase_create("optimisers"), tcase_create("clipping"),
-                      tcase_create("loaders"), tcase_create("denormals")};
+    TCase *cases[] = {
+        tcase_create("parameters"), tcase_create("optimisers"),
+        tcase_create("clipping"),   tcase_create("loaders"),
+        tcase_create("denormals"),  tcase_create("memory")};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tcase_add_unchecked_fixture(cases[i], open_numbers, close_numbers);
         tcase_set_timeout(cases[i], 60);
@@ -466,6 +557,7 @@ static Suite *make_suite(void) {
     tcase_add_test(cases[3], a_batch_may_be_larger_than_all_there_is);
     tcase_add_test(cases[3], loaders_refuse_what_is_wrong);
     tcase_add_test(cases[4], denormals_are_flushed_in_every_thread);
+    tcase_add_test(cases[5], every_allocation_may_fail);
     return suite;
 }
 
