@@ -1,5 +1,7 @@
 /* The two tasks, and models that are trained on them: the data and the
    losses of the first hundred steps are PyTorch's. */
+/* link: -Wl,--wrap=malloc,--wrap=calloc */
+/* link: -Wl,--wrap=realloc,--wrap=aligned_alloc */
 #include "check_support.h"
 
 #include "models.h"
@@ -16,6 +18,43 @@ static void open_numbers(void) {
 
 static void close_numbers(void) {
     golden_free(&numbers);
+}
+
+/* ---- How often memory is asked for ---- */
+
+static long allocations, allocations_left = -1; /* below zero: no end */
+
+static bool may_allocate(void) {
+    if (allocations_left == 0)
+        return false;
+    if (allocations_left > 0)
+        allocations_left--;
+    allocations++;
+    return true;
+}
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_malloc(size_t size) {
+    return may_allocate() ? __real_malloc(size) : NULL;
+}
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size) {
+    return may_allocate() ? __real_calloc(count, size) : NULL;
+}
+
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size) {
+    return may_allocate() ? __real_realloc(old, size) : NULL;
+}
+
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size) {
+    return may_allocate() ? __real_aligned_alloc(alignment, size) : NULL;
 }
 
 /* ---- Data ---- */
@@ -169,6 +208,67 @@ START_TEST(the_first_element_trains_as_in_pytorch) {
 }
 END_TEST
 
+typedef float procedure(const task_model *, attn_parameters *,
+                        const task_options *);
+
+static long allocations_of(procedure *train, const task_model *model,
+                           size_t steps) {
+    attn_parameters *parameters = attn_parameters_new();
+    long before = allocations;
+    float accuracy =
+        train(model, parameters, &(task_options){.steps = steps});
+    long count = allocations - before;
+    ck_assert(!isnan(accuracy));
+    attn_parameters_free(parameters);
+    return count;
+}
+
+/* Forty steps ask for memory as often as three, so none but the first
+   do. */
+START_TEST(the_training_loop_asks_for_no_memory) {
+    bottleneck digits = {.hidden = 8};
+    first_recurrent values = {0};
+    positions_matter positions = {.positions = true};
+    first_attention attention = {.positions = true, .length = 60};
+    const recurrence *kinds[] = {&rnn, &gru, &lstm};
+    task_model models[] = {
+        {bottleneck_make, bottleneck_apply, &digits},
+        {positions_matter_make, positions_matter_apply, &positions},
+        {first_recurrent_make, first_recurrent_apply, &values},
+        {first_attention_make, first_attention_apply, &attention}};
+    for (size_t i = 0; i < 12; i++) {
+        digits.kind = values.kind = kinds[i / 4];
+        procedure *train = i % 4 < 2 ? task_fit : task_train;
+        long few = allocations_of(train, &models[i % 4], 3);
+        long many = allocations_of(train, &models[i % 4], 20);
+        ck_assert_msg(few == many,
+                      "model %zu: %ld allocations in 3 steps, %ld in 20", i,
+                      few, many);
+    }
+}
+END_TEST
+
+/* Every allocation fails once: the run says so and ends in NaN. */
+START_TEST(without_memory_there_is_no_training) {
+    positions_matter layers = {.positions = true};
+    task_model model = {positions_matter_make, positions_matter_apply,
+                        &layers};
+    float accuracy = NAN;
+    long needed = 0;
+    for (; isnan(accuracy); needed++) {
+        attn_parameters *parameters = attn_parameters_new();
+        catch_errors();
+        allocations_left = needed;
+        accuracy =
+            task_fit(&model, parameters, &(task_options){.steps = 2});
+        allocations_left = -1;
+        ck_assert(isnan(accuracy) == (caught.count > 0));
+        attn_parameters_free(parameters);
+    }
+    ck_assert_int_gt(needed, 20);
+}
+END_TEST
+
 /* Three epochs on short sequences; eight runs of four different seeds,
    in as many threads as there are, with their losses compared. */
 START_TEST(runs_do_not_depend_on_threads) {
@@ -285,6 +385,8 @@ static Suite *make_suite(void) {
     tcase_add_test(training, positions_train_as_in_pytorch);
     tcase_add_test(training, the_first_element_trains_as_in_pytorch);
     tcase_add_test(training, runs_do_not_depend_on_threads);
+    tcase_add_test(training, the_training_loop_asks_for_no_memory);
+    tcase_add_test(training, without_memory_there_is_no_training);
     tcase_add_test(training, a_rate_that_climbs_begins_small);
     tcase_add_test(training, a_model_that_fails_ends_the_run);
     suite_add_tcase(suite, training);
