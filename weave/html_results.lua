@@ -29,7 +29,7 @@ local function table_cell(text, column, tag)
   local content = number and number_html(text) or escape(text)
   if number and column.widest then
     local before, after = number_parts(number)
-    content = before .. '<span class="tail" data-widest="' .. escape(column.widest) .. '">' .. after .. '</span>'
+    content = before .. '<span class="tail" data-widest="' .. escape(column.widest) .. '"><span>' .. after .. '</span></span>'
   end
   return '<' .. tag .. class .. '>' .. content .. '</' .. tag:match '^%a+' .. '>'
 end
