@@ -1,6 +1,7 @@
 /* RNN, GRU and LSTM over whole sequences and back, against PyTorch's. */
 /* link: -Wl,--wrap=aligned_alloc */
 #include <limits.h>
+#include <omp.h>
 
 #include "check_support.h"
 
@@ -137,6 +138,43 @@ START_TEST(gradients_go_where_they_are_wanted) {
                                      sizeof(float));
         tensor[out]->gradient = kept[out];
     }
+}
+END_TEST
+
+/* The same digits for any number of threads, in shapes that are large
+   enough for several. */
+START_TEST(threads_do_not_matter) {
+    const size_t rows = gates[_i] * 96;
+    attn_tensor *tensor[TENSORS] = {
+        attn_parameter_new(memory, ATTN_SHAPE(300, 3, 70)),
+        attn_parameter_new(memory, ATTN_SHAPE(rows, 70)),
+        attn_parameter_new(memory, ATTN_SHAPE(rows, 96)),
+        attn_parameter_new(memory, ATTN_SHAPE(rows)),
+        attn_parameter_new(memory, ATTN_SHAPE(rows))};
+    for (size_t i = 0; i < TENSORS; i++)
+        attn_torch_normal(&generator, tensor[i]);
+    float *alone[TENSORS], *output = NULL;
+    const size_t size = (size_t)300 * 3 * 96;
+    const int before = omp_get_max_threads();
+    for (int threads = 1; threads <= 3; threads++) {
+        omp_set_num_threads(threads);
+        attn_tape_reset(tape);
+        attn_tensor *h = run(networks[_i], tape, tensor);
+        ck_assert(attn_backward(tape, h, h));
+        if (threads == 1) {
+            output = attn_arena_allocate(memory, size * sizeof(float));
+            memcpy(output, h->value, size * sizeof(float));
+        }
+        ck_assert_mem_eq(h->value, output, size * sizeof(float));
+        for (size_t i = 0; i < TENSORS; i++) {
+            float *gradient = gradient_copy(tensor[i]);
+            if (threads == 1)
+                alone[i] = gradient;
+            ck_assert_mem_eq(gradient, alone[i],
+                             attn_tensor_size(tensor[i]) * sizeof(float));
+        }
+    }
+    omp_set_num_threads(before);
 }
 END_TEST
 
@@ -340,6 +378,7 @@ static Suite *make_suite(void) {
     tcase_add_checked_fixture(own, set_up, tear_down);
     tcase_add_loop_test(own, gradients_go_where_they_are_wanted, 0, KINDS);
     tcase_add_loop_test(own, gradients_accumulate, 0, KINDS);
+    tcase_add_loop_test(own, threads_do_not_matter, 0, KINDS);
     tcase_add_loop_test(own, sequences_do_not_touch, 0, KINDS);
     tcase_add_loop_test(own, without_recording_there_is_no_gradient, 0,
                         KINDS);
