@@ -213,6 +213,9 @@ verdict 'it holds no line directive'
 verdict 'it builds with a compiler and a BLAS alone' "$scratch/output"
 cmp <("$dist/chapter-04" causal) <("$project/build/bin/chapter-04" causal)
 verdict 'and computes the same masks'
+(cd "$dist" && rm files.o && make JSON_LIBS= files.o) >"$scratch/output" 2>&1 &&
+  grep -q 'no cJSON here: models cannot be saved and loaded' "$scratch/output"
+verdict 'without cJSON it builds and says what is lost' "$scratch/output"
 
 copy
 build install DESTDIR="$scratch/root" PREFIX=/usr
