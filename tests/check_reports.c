@@ -75,6 +75,25 @@ static void die_at_once(int signal_number) {
     raise(SIGKILL);
 }
 
+/* What the command line may set, and nothing if the count is zero. */
+static size_t width = 512, setting_count;
+static double warmth = 0.8;
+static const char *prompt = "Attention";
+static const report_setting settings[] = {
+    {.name = "D",
+     .summary = "the width of the model",
+     .whole = &width,
+     .least = 1,
+     .most = 1e6},
+    {.name = "--warmth",
+     .summary = "how bold the text is",
+     .real = &warmth,
+     .least = 0,
+     .most = 10},
+    {.name = "--prompt", .summary = "how it begins", .text = &prompt},
+    {.name = "--cause", .summary = "short for causal", .section = "causal"},
+};
+
 static result run(const report_section *sections, size_t count,
                   char *words[]) {
     int argc = 0;
@@ -89,7 +108,10 @@ static result run(const report_section *sections, size_t count,
         send_to(path_to("errors"), STDERR_FILENO);
         if (preparation != NULL)
             preparation();
-        exit(report_main(argc, words, "Day 4: masks", sections, count));
+        if (setting_count == 0)
+            exit(report_main(argc, words, "Day 4: masks", sections, count));
+        exit(report_main_with(argc, words, "Day 4: masks", sections, count,
+                              settings, setting_count));
     }
     int status;
     ck_assert_int_eq(waitpid(child, &status, 0), child);
@@ -485,6 +507,92 @@ START_TEST(slips_of_the_keyboard) {
                     "all\n");
     check_complaint(RUN(sections, "kinds", "--out"),
                     "chapter-04: --out needs a directory\n");
+}
+END_TEST
+
+/* ---- Settings ----------------------------------------------------------- */
+
+static void tell(report *out) {
+    report_note(out, "%zu, %g, %s", width, warmth, prompt);
+}
+
+static const report_section told[] = {{"causal", "with settings", tell},
+                                      {"other", "without", tell}};
+enum { SETTINGS = sizeof settings / sizeof *settings };
+
+static void check_told(result r, const char *line) {
+    ck_assert_str_eq(r.err, "");
+    ck_assert_int_eq(r.status, 0);
+    check_contains(r.out, line);
+}
+
+START_TEST(settings_are_set) {
+    setting_count = SETTINGS;
+    check_told(RUN(told, "other"), "512, 0.8, Attention\n");
+    check_told(RUN(told, "other", "D=7"), "7, 0.8, Attention\n");
+    check_told(RUN(told, "D=7", "other", "--warmth", "1.5"),
+               "7, 1.5, Attention\n");
+    check_told(RUN(told, "--warmth=0", "--prompt=", "D=1000000"),
+               "1000000, 0, \n");
+    check_told(RUN(told, "--prompt", "--warmth"), "512, 0.8, --warmth\n");
+    check_told(RUN(told, "--prompt=a=b"), "512, 0.8, a=b\n");
+    check_told(RUN(told, "D=1", "D=2"), "2, 0.8, Attention\n");
+    result one = RUN(told, "--cause", "--cause", "causal");
+    check_told(one, "causal: with settings");
+    ck_assert_ptr_null(strstr(one.out, "other"));
+    ck_assert_ptr_eq(strstr(one.out, "512"),
+                     strrchr(one.out, ',') - strlen("512, 0.8"));
+}
+END_TEST
+
+START_TEST(settings_that_make_no_sense) {
+    setting_count = SETTINGS;
+    static const char *const wrong[] = {"D=", "D=0", "D=1000001", "D=-1",
+                                        "D=4.5", "D=0x10", "D=7 "};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char word[20], expected[120];
+        strcpy(word, wrong[i]);
+        snprintf(expected, sizeof expected,
+                 "chapter-04: D is a whole number from 1 to 1000000, not "
+                 "\"%s\"\n",
+                 wrong[i] + 2);
+        check_complaint(RUN(told, word), expected);
+    }
+    check_complaint(RUN(told, "--warmth", "cold"),
+                    "chapter-04: --warmth is a number from 0 to 10, not "
+                    "\"cold\"\n");
+    check_complaint(RUN(told, "--warmth=nan"),
+                    "chapter-04: --warmth is a number from 0 to 10, not "
+                    "\"nan\"\n");
+    check_complaint(RUN(told, "--warmth"),
+                    "chapter-04: --warmth needs a value\n");
+    check_complaint(RUN(told, "--cause=1"),
+                    "chapter-04: --cause takes no value\n");
+    check_complaint(RUN(told, "E=1"),
+                    "chapter-04: no option \"E=1\"; --help shows them "
+                    "all\n");
+    check_complaint(RUN(told, "--war=1"),
+                    "chapter-04: no option \"--war=1\"; --help shows them "
+                    "all\n");
+    check_complaint(RUN(told, "D"),
+                    "chapter-04: no section \"D\"; --list shows them "
+                    "all\n");
+    setting_count = 0;
+    check_complaint(RUN(told, "D=1"),
+                    "chapter-04: no option \"D=1\"; --help shows them "
+                    "all\n");
+}
+END_TEST
+
+START_TEST(help_shows_settings) {
+    setting_count = SETTINGS;
+    result help = RUN(told, "--help");
+    check_contains(help.out, "[--out DIRECTORY] [SETTING ...] [SECTION");
+    check_contains(help.out,
+                   "  D=512                 the width of the model\n"
+                   "  --warmth 0.8          how bold the text is\n"
+                   "  --prompt \"Attention\"  how it begins\n"
+                   "  --cause               short for causal\n");
 }
 END_TEST
 
@@ -918,6 +1026,9 @@ static Suite *make_suite(void) {
     tcase_add_loop_test(all, a_full_console_is_noticed, 0, 3);
     tcase_add_test(all, a_nan_is_the_worst);
     tcase_add_test(all, slips_of_the_keyboard);
+    tcase_add_test(all, settings_are_set);
+    tcase_add_test(all, settings_that_make_no_sense);
+    tcase_add_test(all, help_shows_settings);
     tcase_add_test(all, a_false_claim_is_loud);
     tcase_add_loop_test(all, mistakes_stop_the_program, 0, MISTAKES);
     tcase_add_test(all, sections_that_share_a_name);
