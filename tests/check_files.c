@@ -102,7 +102,7 @@ static attn_parameters *books_model(bool filled) {
         attn_parameters_add(p, "a \"name\" – ü", ATTN_SHAPE(7)),
         attn_parameters_add(p, "scalar", 0, NULL),
         attn_parameters_add(p, "rank.4", ATTN_SHAPE(1, 2, 11, 50))};
-    const float special[] = {0.0f,      -0.0f,     1.5f,           INFINITY,
+    const float special[] = {0.0f, -0.0f, 1.5f, INFINITY,
                              -INFINITY, 0x1p-149f, 0x1.fffffep127f};
     for (size_t i = 0; i < 4; i++)
         for (size_t j = 0; j < attn_tensor_size(t[i]); j++)

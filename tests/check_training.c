@@ -421,7 +421,9 @@ static int threads_that_flush(void) {
         flushing +=
             gives_zero(FLT_MIN, 0.25f) && gives_zero(FLT_MIN / 4, 0x1p100f);
     }
-    return flushing == threads ? 1 : flushing == 0 ? 0 : -1;
+    if (flushing == threads)
+        return 1;
+    return flushing == 0 ? 0 : -1;
 }
 
 START_TEST(denormals_are_flushed_in_every_thread) {
@@ -535,8 +537,8 @@ static Suite *make_suite(void) {
     Suite *suite = suite_create("training");
     TCase *cases[] = {
         tcase_create("parameters"), tcase_create("optimisers"),
-        tcase_create("clipping"),   tcase_create("loaders"),
-        tcase_create("denormals"),  tcase_create("memory")};
+        tcase_create("clipping"), tcase_create("loaders"),
+        tcase_create("denormals"), tcase_create("memory")};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tcase_add_unchecked_fixture(cases[i], open_numbers, close_numbers);
         tcase_set_timeout(cases[i], 60);
