@@ -141,15 +141,29 @@ $(BUILD)/bin/%: $(BUILD)/obj/%.o $(COMPANIONS:%.c=$(BUILD)/obj/%.o) $(STATIC)
 
 -include $(wildcard $(BUILD)/obj/*.d $(BUILD)/test/*.d $(BUILD)/bench/*.d)
 
+# ---- The prose, for a model to learn from ---------------------------------------
+
+# Day 7's program reads it from here whatever BUILD is.
+PROSE := build/prose.txt
+$(PROSE): $(CHAPTERS) tools/prose.awk
+	@mkdir -p $(@D)
+	@$(NOWEB)/markup $(CHAPTERS) >$@.1
+	@LC_ALL=C awk -f tools/prose.awk $@.1 >$@.2
+	@rm $@.1
+	@mv $@.2 $@
+
+.PHONY: prose
+prose: $(PROSE) ; @:
+
 # ---- Run ----------------------------------------------------------------------
 
 .PHONY: $(PROGRAMS)
-$(PROGRAMS): %: $(BUILD)/bin/%
+$(PROGRAMS): %: $(BUILD)/bin/% $(PROSE)
 	@$< $(ARGS)
 
 # The book runs every program again: no table in it is older than the build.
 RUNS := $(PROGRAMS:%=$(BUILD)/out/%/.done)
-$(RUNS): $(BUILD)/out/%/.done: $(BUILD)/bin/% weave/figure.gp FORCE
+$(RUNS): $(BUILD)/out/%/.done: $(BUILD)/bin/% $(PROSE) weave/figure.gp FORCE
 	$(call say,running $*)tools/run $< $(@D)
 
 $(BUILD)/out/.done: $(RUNS)
@@ -197,7 +211,7 @@ check-book: book check-c
 check: check-c check-book
 
 .PHONY: sanitize valgrind golden lint
-sanitize:
+sanitize: $(PROSE)
 	@$(MAKE) --no-print-directory check-c BUILD=build/sanitize \
 	  CFLAGS='-O1 -g $(ARCH) -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
 	@for program in $(PROGRAMS); do echo "$$program under the sanitizers"; \
@@ -262,6 +276,7 @@ help:
 #: make, make book     the site build/book/index.html and build/attention.pdf
 #: make html, pdf      one of the two
 #: make chapter-02     run a day's program; ARGS="one-query steps" picks sections
+#: make prose          the book's text alone, for Day 7 to learn from
 #: make tangle         the C of the chapters, into tangled/
 #: make check          all tests: the library, the build, the book
 #: make sanitize       the library's tests and all programs under sanitizers
