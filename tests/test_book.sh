@@ -300,6 +300,13 @@ refuses 'a false claim' "$chapter:$line: this is false: \""
 grep -qF "chapter-04 causal says: $(head -n 1 "$claims" | cut -f 3)" "$scratch/said"
 verdict 'a false claim is told with its numbers' "$scratch/said"
 
+# A note in the margin of a note in the margin would be lost.
+copy
+printf '\n::: aside\n[Seen once more.]{claim="causal/%s"}\n:::\n' "$name" | add
+weave book
+[ $status -eq 0 ] && grep -q 'Seen once more\.\\weavechecked{' "$tree/output"
+verdict 'a claim in an aside tells its numbers there' "$scratch/said"
+
 copy
 printf 'unseen\ttrue\tnobody has seen this\n' >>"$claims"
 refuses 'a claim that no chapter shows' "chapter-04 makes the claim causal/unseen, which no chapter shows"

@@ -155,7 +155,8 @@ function latex.render(state, blocks)
   local doc = pandoc.Pandoc(blocks):walk {
     Note = mark_inner, Table = mark_inner,
     Div = function(div)
-      if div.classes:includes 'weave-table' or div.classes:includes 'weave-figure' then return mark_inner(div) end
+      local classes = div.classes
+      if classes:includes 'weave-table' or classes:includes 'weave-figure' or classes:includes 'aside' then return mark_inner(div) end
     end,
   }
   doc = doc:walk {
