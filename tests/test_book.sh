@@ -174,6 +174,13 @@ grep -aE 'Missing character|undefined on input' "$build/print/attention.log" >"$
 [ ! -s "$scratch/holes" ]
 verdict 'the PDF lacks no sign and no reference' "$scratch/holes"
 
+# A note in the margin of a note in the margin would be lost.
+awk '/begin\{weaveaside\}/ { aside = 1 }
+  aside && /\\weaveclaim\{/ { print FILENAME ":" FNR ": " $0; lost = 1 }
+  /end\{weaveaside\}/ { aside = 0 }
+  END { exit lost }' "$build/attention.tex" >"$scratch/lost"
+verdict 'a claim in an aside tells its numbers there' "$scratch/lost"
+
 # ---- What the weave says ----
 
 tree=$scratch/tree
@@ -299,13 +306,6 @@ sed "1s/	true	/	false	/" "$claims" >"$claims.new" && mv "$claims.new" "$claims"
 refuses 'a false claim' "$chapter:$line: this is false: \""
 grep -qF "chapter-04 causal says: $(head -n 1 "$claims" | cut -f 3)" "$scratch/said"
 verdict 'a false claim is told with its numbers' "$scratch/said"
-
-# A note in the margin of a note in the margin would be lost.
-copy
-printf '\n::: aside\n[Seen once more.]{claim="causal/%s"}\n:::\n' "$name" | add
-weave book
-[ $status -eq 0 ] && grep -q 'Seen once more\.\\weavechecked{' "$tree/output"
-verdict 'a claim in an aside tells its numbers there' "$scratch/said"
 
 copy
 printf 'unseen\ttrue\tnobody has seen this\n' >>"$claims"
