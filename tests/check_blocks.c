@@ -1,5 +1,7 @@
 /* The transformer block and sampling: outputs, gradients and first values
    against PyTorch's, and what attention.h promises about mistakes. */
+/* link: -Wl,--wrap=aligned_alloc */
+#include <limits.h>
 #include <math.h>
 
 #include "check_support.h"
@@ -139,6 +141,73 @@ START_TEST(a_block_refuses_what_does_not_fit) {
 }
 END_TEST
 
+/* ---- Memory that runs out ------------------------------------------------ */
+
+static long allowed = LONG_MAX; /* allocations that succeed */
+
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size) {
+    if (allowed <= 0)
+        return NULL;
+    allowed--;
+    return __real_aligned_alloc(alignment, size);
+}
+
+typedef attn_tensor *apply_block(attn_tape *, const attn_block_layer *,
+                                 const attn_tensor *,
+                                 const attn_multi_head_options *);
+
+/* Wide enough for each piece of memory to need a block of its own. */
+enum { BROAD = 128,
+       LONG = 120 };
+
+START_TEST(blocks_survive_without_memory) {
+    static apply_block *const apply[] = {attn_block_pre_norm,
+                                         attn_block_post_norm};
+    attn_parameters *parameters = attn_parameters_new();
+    attn_torch_generator generator, before;
+    attn_torch_seed(&generator, 0);
+    before = generator;
+    attn_block_layer block;
+    long blocks = 0;
+    for (bool made = false; !made; blocks++) {
+        catch_errors();
+        allowed = blocks;
+        made = attn_block_new(&block, parameters, "b", &generator, BROAD, 2,
+                              4 * BROAD, attn_gelu);
+        allowed = LONG_MAX;
+        ck_assert_int_eq(caught.count, made ? 0 : 1);
+        if (!made) {
+            ck_assert_uint_eq(attn_parameters_length(parameters), 0);
+            ck_assert_mem_eq(&generator, &before, sizeof before);
+        }
+    }
+    ck_assert_int_gt(blocks, 1);
+    attn_arena *memory = attn_arena_new();
+    const attn_tensor *x =
+        attn_parameter_new(memory, ATTN_SHAPE(1, LONG, BROAD));
+    const attn_multi_head_options options = {.dropout = 0.1,
+                                             .generator = &generator};
+    for (size_t i = 0; i < 2; i++) {
+        attn_tape *tape = attn_tape_new();
+        blocks = 0;
+        for (bool done = false; !done; blocks++) {
+            catch_errors();
+            allowed = blocks;
+            done = apply[i](tape, &block, x, &options) != NULL;
+            allowed = LONG_MAX;
+            ck_assert_int_eq(caught.count, done ? 0 : 1);
+        }
+        ck_assert_int_gt(blocks, 4);
+        attn_tape_free(tape);
+    }
+    attn_arena_free(memory);
+    attn_parameters_free(parameters);
+}
+END_TEST
+
 /* ---- Sampling ------------------------------------------------------------ */
 
 START_TEST(samples_follow_the_probabilities) {
@@ -208,6 +277,7 @@ static Suite *make_suite(void) {
     tcase_add_test(test, blocks_agree_with_pytorch);
     tcase_add_test(test, a_block_is_made_whole_or_not_at_all);
     tcase_add_test(test, a_block_refuses_what_does_not_fit);
+    tcase_add_test(test, blocks_survive_without_memory);
     tcase_add_test(test, samples_follow_the_probabilities);
     tcase_add_test(test, the_likeliest_and_the_certain);
     tcase_add_test(test, samples_refuse_what_is_no_choice);
