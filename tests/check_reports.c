@@ -91,7 +91,10 @@ static const report_setting settings[] = {
      .least = 0,
      .most = 10},
     {.name = "--prompt", .summary = "how it begins", .text = &prompt},
-    {.name = "--cause", .summary = "short for causal", .section = "causal"},
+    {.name = "--cause", .summary = "causal", .sections = "causal"},
+    {.name = "--two",
+     .summary = "causal and other",
+     .sections = "causal other"},
 };
 
 static result run(const report_section *sections, size_t count,
@@ -537,6 +540,9 @@ START_TEST(settings_are_set) {
     check_told(RUN(told, "--prompt", "--warmth"), "512, 0.8, --warmth\n");
     check_told(RUN(told, "--prompt=a=b"), "512, 0.8, a=b\n");
     check_told(RUN(told, "D=1", "D=2"), "2, 0.8, Attention\n");
+    result two = RUN(told, "causal", "--two");
+    check_told(two, "causal: with settings");
+    check_contains(two.out, "other: without");
     result one = RUN(told, "--cause", "--cause", "causal");
     check_told(one, "causal: with settings");
     ck_assert_ptr_null(strstr(one.out, "other"));
@@ -592,7 +598,8 @@ START_TEST(help_shows_settings) {
                    "  D=512                 the width of the model\n"
                    "  --warmth 0.8          how bold the text is\n"
                    "  --prompt \"Attention\"  how it begins\n"
-                   "  --cause               short for causal\n");
+                   "  --cause               causal\n"
+                   "  --two                 causal and other\n");
 }
 END_TEST
 
