@@ -72,7 +72,7 @@ static void run(struct call *c, struct sizes n, bool directly) {
 }
 
 static void check_relative(const float *found, const float *expected,
-                        size_t count, const char *what) {
+                           size_t count, const char *what) {
     double largest = 0, apart = 0;
     for (size_t i = 0; i < count; i++) {
         largest = fmax(largest, fabs((double)expected[i]));
@@ -88,11 +88,11 @@ static void check_relative(const float *found, const float *expected,
 static void check_gradients(const struct call *found,
                             const struct call *expected) {
     check_relative(found->query->gradient, expected->query->gradient,
-                attn_tensor_size(found->query), "query gradient");
+                   attn_tensor_size(found->query), "query gradient");
     check_relative(found->key->gradient, expected->key->gradient,
-                attn_tensor_size(found->key), "key gradient");
+                   attn_tensor_size(found->key), "key gradient");
     check_relative(found->value->gradient, expected->value->gradient,
-                attn_tensor_size(found->value), "value gradient");
+                   attn_tensor_size(found->value), "value gradient");
 }
 
 /* ---- Masks -------------------------------------------------------------- */
@@ -145,7 +145,7 @@ static void check_both_ways(struct sizes n, enum kind kind) {
     run(&tiled, n, false);
     run(&direct, n, true);
     check_relative(tiled.output->value, direct.output->value,
-                attn_tensor_size(direct.output), "output");
+                   attn_tensor_size(direct.output), "output");
     check_gradients(&tiled, &direct);
     call_free(&tiled);
     call_free(&direct);
@@ -257,7 +257,7 @@ START_TEST(passes_on_what_is_not_finite) {
                 ck_assert_int_eq(isnan(tiled.output->value[4 * i + c]),
                                  i == 100);
         check_relative(tiled.output->value, direct.output->value, 4 * 520,
-                    "output");
+                       "output");
         call_free(&tiled);
         call_free(&direct);
     }
@@ -329,7 +329,7 @@ START_TEST(adds_up_when_all_three_are_one) {
     run(&tiled, n, false);
     run(&direct, n, true);
     check_relative(tiled.query->gradient, direct.query->gradient,
-                attn_tensor_size(direct.query), "gradient");
+                   attn_tensor_size(direct.query), "gradient");
     call_free(&tiled);
     call_free(&direct);
 }
