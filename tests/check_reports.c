@@ -900,7 +900,7 @@ static void plots(report *out) {
 static void check_drawn(const char *name, const char *kind) {
     char command[2000];
     snprintf(command, sizeof command,
-             "gnuplot -e \"figure='%s'; output='%s/drawn'\" "
+             "LC_ALL=C.UTF-8 gnuplot -e \"figure='%s'; output='%s/drawn'\" "
              "weave/figure.gp '%s/out/%s' >'%s/said' 2>&1",
              kind, directory, directory, name, directory);
     int status = system(command);
