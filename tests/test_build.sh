@@ -129,8 +129,16 @@ verdict 'and makes no object'
 
 copy
 cp -a "$project/build/out" "$tree/build/out"
-awk '!done && /report_claim\(r?e?p?o?r?t?/ { print "report_claim(report, \"impossible\", 1 > 2, \"one exceeds two\");"; done = 1 } { print }' \
-  "$project/$chapter" >"$tree/$chapter"
+add <<'TEXT'
+
+<<names of the fourth day's experiments>>=
+{"impossible", "what cannot be", impossible},
+<<experiments of the fourth day>>=
+static void impossible(report *page) {
+    report_claim(page, "impossible", 1 > 2, "one exceeds two");
+}
+@
+TEXT
 build build/out/chapter-04/.done
 stops 'a false claim stops the build' 'one exceeds two'
 diff -r "$project/build/out/chapter-04" "$tree/build/out/chapter-04" >"$scratch/output"
