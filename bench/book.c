@@ -2,7 +2,11 @@
 
    book WORKLOAD EPOCHS   trains and prints the processor time in seconds,
                           and the last loss
+   book --attend LENGTH   attends forward, 8 heads of 64, and prints the
+                          processor time, the shortest of several, and
+                          the mean size of the output
    book --core            prints which code OpenBLAS uses, if it is one */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +84,39 @@ static int measure(const struct workload *w, size_t epochs) {
     return EXIT_SUCCESS;
 }
 
+static double attend(attn_tape *tape, attn_tensor *const input[3],
+                     double *size) {
+    double start = processor_seconds();
+    const attn_tensor *output =
+        attn_attend(tape, input[0], input[1], input[2], NULL);
+    double seconds = processor_seconds() - start;
+    *size = 0;
+    for (size_t i = 0; i < attn_tensor_size(output); i++)
+        *size += fabs((double)output->value[i]);
+    *size /= (double)attn_tensor_size(output);
+    attn_tape_reset(tape);
+    return seconds;
+}
+
+static int measure_attention(size_t length) {
+    attn_torch_generator generator;
+    attn_torch_seed(&generator, 0);
+    attn_arena *memory = attn_arena_new();
+    attn_tape *tape = attn_tape_new();
+    attn_tensor *input[3];
+    for (size_t i = 0; i < 3; i++) {
+        input[i] = attn_tensor_new(memory, ATTN_SHAPE(8, length, 64));
+        attn_torch_normal(&generator, input[i]);
+    }
+    double best = INFINITY, size = 0;
+    for (int run = 0; run < 5; run++)
+        best = fmin(best, attend(tape, input, &size));
+    printf("%.4f %.8f\n", best, size);
+    attn_tape_free(tape);
+    attn_arena_free(memory);
+    return EXIT_SUCCESS;
+}
+
 static int show_core(void) {
     run(&workloads[0], &(task_options){.steps = 1});
     puts(openblas_get_corename != NULL ? openblas_get_corename() : "");
@@ -89,10 +126,13 @@ static int show_core(void) {
 int main(int argc, char *argv[]) {
     if (argc == 2 && strcmp(argv[1], "--core") == 0)
         return show_core();
+    if (argc == 3 && strcmp(argv[1], "--attend") == 0)
+        return measure_attention((size_t)strtoul(argv[2], NULL, 10));
     long epochs = argc == 3 ? strtol(argv[2], NULL, 10) : 0;
     for (size_t i = 0; i < sizeof workloads / sizeof *workloads; i++)
         if (epochs > 0 && strcmp(argv[1], workloads[i].name) == 0)
             return measure(&workloads[i], (size_t)epochs);
-    fprintf(stderr, "usage: book WORKLOAD EPOCHS\n       book --core\n");
+    fprintf(stderr, "usage: book WORKLOAD EPOCHS\n       book --attend LENGTH\n"
+                    "       book --core\n");
     return 2;
 }
