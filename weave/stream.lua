@@ -248,27 +248,25 @@ end
 
 -- Follows C's comments and strings through a piece of code.
 local OPENERS = { ['/*'] = '*/', ['//'] = '\n', ['"'] = '"', ["'"] = "'" }
+local ENDS = { ['*/'] = '[*\\]', ['\n'] = '[\n\\]', ['"'] = '["\\]', ["'"] = "['\\]" }
 
 local function next_state(inside, text)
   local at = 1
-  while at <= #text do
+  while true do
+    at = text:find(inside and ENDS[inside] or '[/"\']', at)
+    if not at then return inside end
     local two, one = text:sub(at, at + 1), text:sub(at, at)
-    if inside then
-      if one == '\\' then
-        at = at + 2
-      elseif text:sub(at, at + #inside - 1) == inside then
-        at, inside = at + #inside, nil
-      else
-        at = at + 1
-      end
-    elseif OPENERS[two] then
-      at, inside = at + 2, OPENERS[two]
+    if not inside then
+      inside = OPENERS[two] or OPENERS[one]
+      at = at + (OPENERS[two] and 2 or 1)
+    elseif one == '\\' then
+      at = at + 2
+    elseif text:sub(at, at + #inside - 1) == inside then
+      at, inside = at + #inside, nil
     else
-      inside = OPENERS[one]
       at = at + 1
     end
   end
-  return inside
 end
 
 -- Inside a comment an everyday word is not the identifier that happens to
