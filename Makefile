@@ -47,6 +47,12 @@ GOALS    := $(or $(MAKECMDGOALS),book)
 QUIET    := help clean setup
 WORK     := $(filter-out $(QUIET),$(GOALS))
 
+# As many jobs at once as there are processors, unless -j says how many; but
+# the days that are asked for by name are run one after the other.
+ifeq ($(MAKELEVEL)$(filter chapter-% attention,$(GOALS)),0)
+MAKEFLAGS += -j$(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+endif
+
 ifneq ($(filter setup,$(GOALS)),)
 # Nothing may be asked of tools that setup is about to install, so the other
 # goals of the same command run in a make of their own.
@@ -163,9 +169,11 @@ $(PROGRAMS): %: $(BUILD)/bin/% $(PROSE)
 
 # The book runs every program again: no table in it is older than the build.
 # The worked examples of attention.c are in the chapters already.
-# The tests take it as it stands.
+# The tests take it as it stands. The longest come first, lest one of them
+# be left over at the end.
 AGAIN := $(if $(filter book all html pdf,$(GOALS)),FORCE)
-RUNS := $(patsubst %,$(BUILD)/out/%/.done,$(filter chapter-%,$(PROGRAMS)))
+LONG := chapter-05 chapter-07 chapter-06 chapter-01
+RUNS := $(patsubst %,$(BUILD)/out/%/.done,$(foreach program,$(LONG),$(filter $(program),$(PROGRAMS))) $(filter-out attention $(LONG),$(PROGRAMS)))
 $(RUNS): $(BUILD)/out/%/.done: $(BUILD)/bin/% $(PROSE) weave/figure.gp $(AGAIN)
 	$(call say,running $*)tools/run $< $(@D)
 
@@ -174,21 +182,23 @@ $(BUILD)/out/.done: $(RUNS)
 
 # ---- Weave --------------------------------------------------------------------
 
-# One filter at a time, since a pipe would hide the status of all but the last.
+# One filter at a time, since a pipe would hide the status of all but the
+# last. Of what noweb says, the weave hears some words only.
 $(BUILD)/book.stream: $(TANGLED)/.tangled
 	@mkdir -p $(@D)
 	@$(NOWEB)/markup $(CHAPTERS) >$@.1
 	@$(NOWEB)/autodefs.c <$@.1 >$@.2
 	@$(NOWEB)/finduses <$@.2 >$@.1
 	@$(NOWEB)/noidx <$@.1 >$@.2
-	@rm $@.1
-	@mv $@.2 $@
+	@LC_ALL=C grep -E '^@(file|begin|end|text|nl|defn|use|quote|endquote|xref label|index (use|defn|nl))( |$$)' <$@.2 >$@.1
+	@rm $@.2
+	@mv $@.1 $@
 
 -include weave/weave.mk
 
 .PHONY: book all tangle
 tangle: $(TANGLED)/roots ; @:
-book: html pdf $(PROGRAMS:%=$(BUILD)/bin/%)
+book: pdf html $(PROGRAMS:%=$(BUILD)/bin/%)
 all: book $(STATIC) $(SHARED)
 
 # ---- Test ---------------------------------------------------------------------
@@ -196,21 +206,26 @@ all: book $(STATIC) $(SHARED)
 # Each tests/check_*.c is a program of Check's; its first comment may say what
 # else it links: /* link: -Wl,--wrap=malloc */
 CHECKS     := $(patsubst tests/%.c,%,$(sort $(wildcard tests/check_*.c)))
-BOOK_TESTS := $(sort $(wildcard tests/test_*.sh))
+BOOK_TESTS := $(patsubst tests/%.sh,%,$(sort $(wildcard tests/test_*.sh)))
 
 $(BUILD)/test/%: tests/%.c $(COMPANIONS:%.c=$(BUILD)/obj/%.o) $(STATIC) $(FLAGS) $(wildcard tests/*.h)
 	@mkdir -p $(@D)
 	$(call say,compiling $<)$(COMPILE) -Itests -MMD -MP $(LDFLAGS) $$(pkg-config --cflags check) -o $@ $< $(COMPANIONS:%.c=$(BUILD)/obj/%.o) $(STATIC) \
 	  $$(sed -n 's,.*link: \(.*\) \*/,\1,p' $<) $$(pkg-config --libs check) $(LINK_LIBS)
 
-.PHONY: check check-c check-book $(CHECKS:%=run-%)
+# Tests run side by side, so that each one's words are kept together.
+kept = >$(BUILD)/test/$*.log 2>&1; status=$$?; cat $(BUILD)/test/$*.log; exit $$status
+
+.PHONY: check check-c check-book $(CHECKS:%=run-%) $(BOOK_TESTS:%=run-%)
 $(CHECKS:%=run-%): run-%: $(BUILD)/test/% $(PROGRAMS:%=$(BUILD)/bin/%)
-	@BUILD=$(BUILD) $(RUN_UNDER) $<
+	@BUILD=$(BUILD) $(RUN_UNDER) $< $(kept)
 check-c: $(CHECKS:%=run-%)
 
 # The tests of the build and of the book work on the book as it stands.
-check-book: book check-c
-	@for test in $(BOOK_TESTS); do echo "$$test"; $$test || exit 1; done
+$(BOOK_TESTS:%=run-%): run-%: tests/%.sh book
+	@mkdir -p $(BUILD)/test
+	@{ echo $<; $<; } $(kept)
+check-book: $(BOOK_TESTS:%=run-%)
 check: check-c check-book
 
 .PHONY: sanitize valgrind golden lint
