@@ -1,7 +1,9 @@
 /* Models in files: what attn_save writes, what attn_load reads, and all
    that it must refuse. */
 /* link: -Wl,--wrap=malloc,--wrap=calloc */
+/* link: -Wl,--wrap=realloc,--wrap=aligned_alloc */
 #include "check_support.h"
+#include "scarcity.h"
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -12,30 +14,6 @@
 #include <cJSON.h>
 
 #include "models.h"
-
-/* ---- Memory that runs out ---- */
-
-static long allocations_left = -1; /* below zero: without end */
-
-static bool may_allocate(void) {
-    if (allocations_left == 0)
-        return false;
-    if (allocations_left > 0)
-        allocations_left--;
-    return true;
-}
-
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_malloc(size_t size) {
-    return may_allocate() ? __real_malloc(size) : NULL;
-}
-
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size) {
-    return may_allocate() ? __real_calloc(count, size) : NULL;
-}
 
 /* ---- Files ---- */
 

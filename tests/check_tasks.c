@@ -3,6 +3,7 @@
 /* link: -Wl,--wrap=malloc,--wrap=calloc */
 /* link: -Wl,--wrap=realloc,--wrap=aligned_alloc */
 #include "check_support.h"
+#include "scarcity.h"
 
 #include <omp.h>
 
@@ -20,43 +21,6 @@ static void open_numbers(void) {
 
 static void close_numbers(void) {
     golden_free(&numbers);
-}
-
-/* ---- How often memory is asked for ---- */
-
-static long allocations, allocations_left = -1; /* below zero: no end */
-
-static bool may_allocate(void) {
-    if (allocations_left == 0)
-        return false;
-    if (allocations_left > 0)
-        allocations_left--;
-    allocations++;
-    return true;
-}
-
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_malloc(size_t size) {
-    return may_allocate() ? __real_malloc(size) : NULL;
-}
-
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size) {
-    return may_allocate() ? __real_calloc(count, size) : NULL;
-}
-
-void *__real_realloc(void *old, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *__wrap_realloc(void *old, size_t size) {
-    return may_allocate() ? __real_realloc(old, size) : NULL;
-}
-
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size) {
-    return may_allocate() ? __real_aligned_alloc(alignment, size) : NULL;
 }
 
 /* ---- Data ---- */

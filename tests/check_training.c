@@ -3,6 +3,7 @@
 /* link: -Wl,--wrap=malloc,--wrap=calloc */
 /* link: -Wl,--wrap=realloc,--wrap=aligned_alloc */
 #include "check_support.h"
+#include "scarcity.h"
 
 #include <float.h>
 #include <stdint.h>
@@ -446,40 +447,6 @@ START_TEST(denormals_are_flushed_in_every_thread) {
 END_TEST
 
 /* ---- Memory that runs out ---- */
-
-static long allocations_left = -1; /* below zero: without end */
-
-static bool may_allocate(void) {
-    if (allocations_left == 0)
-        return false;
-    if (allocations_left > 0)
-        allocations_left--;
-    return true;
-}
-
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_malloc(size_t size) {
-    return may_allocate() ? __real_malloc(size) : NULL;
-}
-
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size) {
-    return may_allocate() ? __real_calloc(count, size) : NULL;
-}
-
-void *__real_realloc(void *old, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *__wrap_realloc(void *old, size_t size) {
-    return may_allocate() ? __real_realloc(old, size) : NULL;
-}
-
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size) {
-    return may_allocate() ? __real_aligned_alloc(alignment, size) : NULL;
-}
 
 /* A list of many parameters; false if one of them could not be added,
    and then the list is as it was before that one. */
