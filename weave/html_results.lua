@@ -8,27 +8,13 @@ local write = require 'html_text'
 local escape, raw, raw_block = write.escape, write.raw, write.raw_block
 local html_results = {}
 
--- Figures of a number before its point, and what follows.
-local function number_parts(number)
-  local rest = number.fraction
-  if number.exponent then rest = rest .. ' × 10<sup>' .. number.exponent .. '</sup>' end
-  return number.sign .. number.digits, rest .. escape(number.unit)
-end
-
-local function number_html(text)
-  local number = results.number(text)
-  if not number then return escape(text) end
-  local before, after = number_parts(number)
-  return before .. after
-end
-
 local function table_cell(text, column, tag)
   text = results.trim(text)
   local number = column.numeric and results.number(text)
   local class = column.numeric and ' class="numeral"' or ''
-  local content = number and number_html(text) or escape(text)
+  local content = number and results.write_number(text, write) or escape(text)
   if number and column.widest then
-    local before, after = number_parts(number)
+    local before, after = results.number_parts(number, write)
     content = before .. '<span class="tail" data-widest="' .. escape(column.widest) .. '"><span>' .. after .. '</span></span>'
   end
   return '<' .. tag .. class .. '>' .. content .. '</' .. tag:match '^%a+' .. '>'
@@ -132,7 +118,7 @@ local function show_cell(state, element)
     return raw ''
   end
   local facts = links.shown_in(state.map.chapters, state.facts, found.id)
-  local number = number_html(text)
+  local number = results.write_number(text, write)
   if not facts then
     return raw('<span class="cell" title="' .. escape(results.command(found)) .. '">' .. number .. '</span>')
   end

@@ -5,6 +5,8 @@ local html_text = {}
 local ESCAPES = { ['&'] = '&amp;', ['<'] = '&lt;', ['>'] = '&gt;', ['"'] = '&quot;' }
 function html_text.escape(text) return (text:gsub('[&<>"]', ESCAPES)) end
 
+function html_text.power_of_ten(exponent) return ' × 10<sup>' .. exponent .. '</sup>' end
+
 function html_text.raw(text) return pandoc.RawInline('html', text) end
 function html_text.raw_block(text) return pandoc.RawBlock('html', text) end
 

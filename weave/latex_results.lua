@@ -8,20 +8,6 @@ local write = require 'latex_text'
 local raw, raw_block, escape, escape_code = write.raw, write.raw_block, write.escape, write.escape_code
 local latex_results = {}
 
--- A number in two parts, of which the first ends before the point.
-local function number_parts(number)
-  local rest = number.fraction
-  if number.exponent then rest = rest .. '\\,×\\,10\\textsuperscript{' .. number.exponent .. '}' end
-  return number.sign .. number.digits, rest .. escape(number.unit)
-end
-
-local function number_latex(text)
-  local number = results.number(text)
-  if not number then return escape(text) end
-  local before, after = number_parts(number)
-  return before .. after
-end
-
 -- Points stand below each other: a column of numbers is two columns of
 -- TeX's without a gap, the second beginning with the point.
 local function tabular(found)
@@ -44,10 +30,10 @@ local function tabular(found)
       local number = columns[index].numeric and results.number(text)
       if columns[index].widest then
         local before, after = text ~= '' and escape(text) or '', ''
-        if number then before, after = number_parts(number) end
+        if number then before, after = results.number_parts(number, write) end
         table.insert(cells, before .. ' & ' .. after)
       else
-        table.insert(cells, number and number_latex(text) or escape(text))
+        table.insert(cells, number and results.write_number(text, write) or escape(text))
       end
     end
     table.insert(out, table.concat(cells, ' & ') .. ' \\\\\n')
@@ -96,8 +82,8 @@ local function show_cell(state, element)
     return raw ''
   end
   local facts = links.shown_in(state.map.chapters, state.facts, found.id)
-  if not facts then return raw(number_latex(text)) end
-  return raw('\\weavecell{' .. facts.key .. ':' .. found.id .. '}{' .. number_latex(text) .. '}')
+  if not facts then return raw(results.write_number(text, write)) end
+  return raw('\\weavecell{' .. facts.key .. ':' .. found.id .. '}{' .. results.write_number(text, write) .. '}')
 end
 
 local function show_claim(state, span)

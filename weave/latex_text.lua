@@ -8,6 +8,8 @@ local ESCAPES = {
   ['<'] = '\\textless{}', ['>'] = '\\textgreater{}', ["'"] = '\\textquotesingle{}', ['-'] = '{-}', ['`'] = '\\textasciigrave{}',
 }
 
+function latex_text.power_of_ten(exponent) return '\\,×\\,10\\textsuperscript{' .. exponent .. '}' end
+
 function latex_text.raw(text) return pandoc.RawInline('latex', text) end
 function latex_text.raw_block(text) return pandoc.RawBlock('latex', text) end
 

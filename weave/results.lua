@@ -295,4 +295,18 @@ end
 
 results.trim = trim
 
+-- A number as one of the two formats writes it, in two parts, of which the
+-- first ends before the point.
+function results.number_parts(number, write)
+  local power = number.exponent and write.power_of_ten(number.exponent) or ''
+  return number.sign .. number.digits, number.fraction .. power .. write.escape(number.unit)
+end
+
+function results.write_number(text, write)
+  local number = results.number(text)
+  if not number then return write.escape(text) end
+  local before, after = results.number_parts(number, write)
+  return before .. after
+end
+
 return results
