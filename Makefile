@@ -124,9 +124,11 @@ LINK_LIBS := $(BLAS_LIBS) $(JSON_LIBS) -lm
 # Compile again when the compiler or a flag is another one.
 COMPILE := $(CC) $(STANDARD) $(CPPFLAGS) $(CFLAGS) $(WARNINGS) -I$(TANGLED) $(BLAS_CFLAGS) $(JSON_CFLAGS)
 FLAGS   := $(BUILD)/flags
-$(FLAGS): FORCE
-	@mkdir -p $(@D)
-	@echo '$(COMPILE) $(LDFLAGS) $(LINK_LIBS)' | cmp -s - $@ || echo '$(COMPILE) $(LDFLAGS) $(LINK_LIBS)' >$@
+KEEP_FLAGS := mkdir -p $(BUILD); printf '%s\n' '$(subst ','\'',$(COMPILE) $(LDFLAGS) $(LINK_LIBS))' >$(FLAGS).now; \
+  cmp -s $(FLAGS).now $(FLAGS) || mv $(FLAGS).now $(FLAGS); rm -f $(FLAGS).now
+# At once: a target that waits for another is overtaken by those behind it.
+$(shell $(KEEP_FLAGS))
+$(FLAGS): ; @$(KEEP_FLAGS)
 
 $(BUILD)/obj/%.o: $(TANGLED)/%.c $(FLAGS)
 	@mkdir -p $(@D)
