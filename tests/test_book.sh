@@ -115,7 +115,8 @@ verdict 'the index of identifiers holds every public function' "$scratch/undefin
 
 # ---- Numbers ----
 
-# Decimals typed in running text: outside code, math and cells.
+# Decimals typed in running text: outside code, math and cells. One digit
+# after zeros is a rate or a bound, and turns up in tables by chance.
 typed_numbers() {
   awk '
     /^<<.*>>=$/ { code = 1; next }
@@ -129,7 +130,9 @@ typed_numbers() {
       # A span of code or math that goes on in the next line waits for it.
       if (line ~ /[`$]/ && $0 !~ /^ *$/) { pending = $0 " "; next }
       while (match(line, /[0-9]+\.[0-9]+/)) {
-        print FNR, substr(line, RSTART, RLENGTH)
+        number = digits = substr(line, RSTART, RLENGTH)
+        gsub(/^[0.]+/, "", digits)
+        if (length(digits) > 1) print FNR, number
         line = substr(line, RSTART + RLENGTH)
       }
     }' "$1"
