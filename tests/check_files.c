@@ -462,8 +462,16 @@ START_TEST(what_is_no_file_is_refused) {
                     "or directory");
     /* A folder is in the way: it stays, and no draft does. */
     snprintf(sentence, sizeof sentence,
-             "attn_save: cannot write %s: Is a directory", folder);
+             "attn_save: %s is not a regular file", folder);
     ck_assert_error(attn_save(p, folder), sentence);
+    /* Nor is a pipe or a device replaced. */
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    snprintf(sentence, sizeof sentence,
+             "attn_save: %s is not a regular file", path);
+    ck_assert_error(attn_save(p, path), sentence);
+    struct stat status;
+    ck_assert(stat(path, &status) == 0 && S_ISFIFO(status.st_mode));
+    ck_assert_int_eq(remove(path), 0);
     char beside[80];
     snprintf(beside, sizeof beside, "%s.part", folder);
     ck_assert(exists(folder) && !exists(beside));
