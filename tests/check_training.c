@@ -213,10 +213,13 @@ START_TEST(optimisers_refuse_what_is_wrong) {
                     "attn_optimizer_step: optimizer is NULL");
     ck_assert_error(attn_optimizer_step(optimizer, -1.0),
                     "attn_optimizer_step: learning_rate is -1, not at "
-                    "least 0");
+                    "least 0 and finite");
     ck_assert_error(attn_optimizer_step(optimizer, (double)NAN),
                     "attn_optimizer_step: learning_rate is nan, not at "
-                    "least 0");
+                    "least 0 and finite");
+    ck_assert_error(attn_optimizer_step(optimizer, (double)INFINITY),
+                    "attn_optimizer_step: learning_rate is inf, not at "
+                    "least 0 and finite");
     ck_assert(x->value[0] == 0.0f);
     /* The refused steps did not count: this is still the first. */
     ck_assert(attn_optimizer_step(optimizer, 0.5));
