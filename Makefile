@@ -259,25 +259,27 @@ $(BUILD)/bench/%: bench/%.c $(COMPANIONS:%.c=$(BUILD)/obj/%.o) $(STATIC) $(FLAGS
 # ---- Ship ---------------------------------------------------------------------
 
 .PHONY: install uninstall dist
+INTO := $(DESTDIR)$(PREFIX)
+# Users of the header have no chapters to be sent to.
 install: $(STATIC) $(SHARED) $(TANGLED)/attention.h
-	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	install -m 644 $(TANGLED)/attention.h $(DESTDIR)$(PREFIX)/include/
-	install -m 644 $(STATIC) $(DESTDIR)$(PREFIX)/lib/
-	install -m 755 $(SHARED) $(DESTDIR)$(PREFIX)/lib/libattention.so.$(VERSION)
-	ln -sf libattention.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
-	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libattention.so
+	install -d '$(INTO)/include' '$(INTO)/lib/pkgconfig'
+	sed -e '1d' -e '/^ *#line /d' $(TANGLED)/attention.h >'$(INTO)/include/attention.h'
+	chmod 644 '$(INTO)/include/attention.h'
+	install -m 644 $(STATIC) '$(INTO)/lib/'
+	install -m 755 $(SHARED) '$(INTO)/lib/libattention.so.$(VERSION)'
+	ln -sf libattention.so.$(VERSION) '$(INTO)/lib/$(SONAME)'
+	ln -sf $(SONAME) '$(INTO)/lib/libattention.so'
 	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' \
 	  'Name: attention' 'Description: Attention, its gradients and the layers around it' \
 	  'Version: $(VERSION)' 'Libs: -L$${libdir} -lattention' \
 	  'Libs.private: -fopenmp $(LINK_LIBS)' 'Cflags: -I$${includedir}' \
-	  >$(DESTDIR)$(PREFIX)/lib/pkgconfig/attention.pc
+	  >'$(INTO)/lib/pkgconfig/attention.pc'
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/include/attention.h $(DESTDIR)$(PREFIX)/lib/libattention.* \
-	  $(DESTDIR)$(PREFIX)/lib/pkgconfig/attention.pc
+	rm -f '$(INTO)'/include/attention.h '$(INTO)'/lib/libattention.* '$(INTO)'/lib/pkgconfig/attention.pc
 
-dist: $(TANGLED)/.tangled
-	@tools/dist $(VERSION) $(BUILD) '$(PROGRAMS)' '$(COMPANIONS)' $(CHAPTERS)
+dist: $(TANGLED)/.tangled $(PROSE)
+	@tools/dist $(VERSION) $(BUILD) $(PROSE) '$(PROGRAMS)' '$(COMPANIONS)' $(CHAPTERS)
 
 endif
 

@@ -219,7 +219,7 @@ dist=$(echo "$scratch"/dist/*)
 verdict 'it holds no line directive'
 (cd "$dist" && make -j2) >"$scratch/output" 2>&1
 verdict 'it builds with a compiler and a BLAS alone' "$scratch/output"
-cmp <("$dist/chapter-04" causal) <("$project/build/bin/chapter-04" causal)
+cmp <("$dist/chapter-04" causal) <("$project/build/bin/chapter-04" causal) && [ -s "$dist/build/prose.txt" ]
 verdict 'and computes the same masks'
 (cd "$dist" && rm files.o && make JSON_LIBS= files.o) >"$scratch/output" 2>&1 &&
   grep -q 'no cJSON here: models cannot be saved and loaded' "$scratch/output"
@@ -255,6 +255,27 @@ for kind in shared static; do
   verdict "a program that uses the $kind library" "$scratch/output"
 done
 unset PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_PATH
+! grep -n '#line\|Tangled from' "$scratch/root/usr/include/attention.h" >"$scratch/output"
+verdict 'the installed header sends nobody to the chapters' "$scratch/output"
+if command -v c++ >/dev/null 2>&1; then
+  cat >"$scratch/user.cc" <<'TEXT'
+#include <attention.h>
+int main() {
+  attn_arena *memory = attn_arena_new();
+  const attn_tensor *t = attn_tensor_new(memory, ATTN_SHAPE(2, 3));
+  const bool right = t->rank == 2 && t->shape[0] == 2 && t->shape[1] == 3;
+  attn_arena_free(memory);
+  return right ? 0 : 1;
+}
+TEXT
+  # shellcheck disable=SC2046
+  c++ -std=c++11 "$scratch/user.cc" -o "$scratch/user" -I"$scratch/root/usr/include" \
+    "$scratch/root/usr/lib/libattention.a" -fopenmp $(pkg-config --libs openblas) -lm >"$scratch/output" 2>&1 && "$scratch/user"
+  verdict 'a program in C++' "$scratch/output"
+fi
+build install PREFIX="$scratch/two words"
+[ $status -eq 0 ] && [ -f "$scratch/two words/include/attention.h" ] && [ -f "$scratch/two words/lib/libattention.so" ]
+verdict 'make install into a place of two words' "$scratch/output"
 
 copy
 build help
