@@ -96,7 +96,7 @@ function html_contents.chunk_index(state)
   for _, name in ipairs(stream.sorted(state.book.names)) do
     if #name.definitions > 0 then
       local file = name.is_root and ' <span class="file">a file</span>' or ''
-      table.insert(out, '<dt id="name-' .. name.definitions[1].id:gsub('^chunk%-', '') .. '">⟨<i>' .. chunks.name(name.name) .. '</i>⟩' .. file .. '</dt><dd>' ..
+      table.insert(out, '<dt id="name-' .. name.definitions[1].id:gsub('^chunk%-', '') .. '">⟨<i>' .. chunks.name(name.name) .. '</i>⟩' .. file .. '</dt> <dd>' ..
         chunks.number_links(state, name.definitions) ..
         (#name.uses > 0 and '<span class="uses">, used in ' .. chunks.number_links(state, name.uses) .. '</span>' or '') .. '</dd>\n')
     end
@@ -108,7 +108,7 @@ end
 function html_contents.identifier_index(state)
   local out = { '<dl class="identifier-index">\n' }
   for _, identifier in ipairs(stream.sorted(state.book.identifiers)) do
-    table.insert(out, '<dt id="identifier-' .. identifier.name .. '"><code>' .. identifier.name .. '</code></dt><dd><b>' ..
+    table.insert(out, '<dt id="identifier-' .. identifier.name .. '"><code>' .. identifier.name .. '</code></dt> <dd><b>' ..
       chunks.number_links(state, identifier.definitions) .. '</b>' ..
       (#identifier.uses > 0 and '<span class="uses">, used in ' .. chunks.number_links(state, identifier.uses) .. '</span>' or '') .. '</dd>\n')
   end
@@ -153,9 +153,9 @@ function html_contents.subject_index(state)
   local subjects = html_contents.subjects(state.map)
   if #subjects == 0 then return '<p>No subject has an entry yet.</p>' end
   for _, subject in ipairs(stream.sorted(subjects)) do
-    table.insert(out, '<dt>' .. escape(subject.name) .. '</dt><dd>' .. places_html(subject.places) .. '</dd>\n')
+    table.insert(out, '<dt>' .. escape(subject.name) .. '</dt> <dd>' .. places_html(subject.places) .. '</dd>\n')
     for _, part in ipairs(stream.sorted(subject.parts)) do
-      table.insert(out, '<dt class="part">' .. escape(part.name) .. '</dt><dd>' .. places_html(part.places) .. '</dd>\n')
+      table.insert(out, '<dt class="part">' .. escape(part.name) .. '</dt> <dd>' .. places_html(part.places) .. '</dd>\n')
     end
   end
   table.insert(out, '</dl>')

@@ -8,10 +8,13 @@ local write = require 'html_text'
 local escape, raw, raw_block = write.escape, write.raw, write.raw_block
 local html_results = {}
 
+-- A row's label of so many bytes is not broken in a narrow window.
+local SHORT = 18
+
 local function table_cell(text, column, tag)
   text = results.trim(text)
   local number = column.numeric and results.number(text)
-  local class = column.numeric and ' class="numeral"' or ''
+  local class = column.numeric and ' class="numeral"' or tag ~= 'td' and #text <= SHORT and ' class="short"' or ''
   local content = number and results.write_number(text, write) or escape(text)
   if number and column.widest then
     local before, after = results.number_parts(number, write)

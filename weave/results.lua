@@ -251,6 +251,7 @@ function results.number(text)
   if exponent then rest = rest:gsub('^[eE][-+]?%d+', '') end
   local unit = rest:match '^%s?[%%x×]$' or rest:match '^ ?[kMGT]?i?B$' or rest:match '^ ?[nµm]?s$'
   if rest ~= '' and not unit then return nil end
+  if not (digits .. fraction):find '[1-9]' then exponent = nil end -- zero has no size
   return {
     sign = sign == '-' and '−' or sign, digits = digits, fraction = fraction,
     exponent = exponent and tostring(math.tointeger(tonumber(exponent))):gsub('^%-', '−') or nil,
