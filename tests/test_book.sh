@@ -160,7 +160,7 @@ while read -r id; do
     name=${table##*/}
     name=${name%.tsv}
     [ "${name//./-}" = "$id" ] || continue
-    tail -n +2 "$table" | sed -E 's/([0-9])e([-+])0*([0-9]+)/\1×10\2\3/g; s/×10\+/×10/g; s/[[:space:]]//g' |
+    tail -n +2 "$table" | sed -E 's/(^|[[:space:]])(0\.?0*)e[-+][0-9]+/\1\2/g; s/([0-9])e([-+])0*([0-9]+)/\1×10\2\3/g; s/×10\+/×10/g; s/[[:space:]]//g' |
       while read -r row; do
         grep -qF -- "$row" "$scratch/printed" || echo "$table: $row"
       done
