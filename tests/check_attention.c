@@ -2,10 +2,11 @@
    against what attention.h promises. */
 /* link: -Wl,--wrap=aligned_alloc */
 #include <float.h>
-#include <limits.h>
 #include <omp.h>
 
 #include "check_support.h"
+#define ONLY_ARENAS_RUN_OUT
+#include "scarcity.h"
 #include "internal.h"
 
 /* Weights and outputs are at most a few units apart from the double
@@ -13,23 +14,6 @@
 static const double TOLERANCE = 2e-6;
 
 enum kind { NONE, CAUSAL, PADDING, BOTH, RANDOM, EMPTY_ROWS, NOTHING };
-
-/* ---- Memory that runs out -----------------------------------------------
- */
-
-static long allocations;        /* made so far */
-static long allowed = LONG_MAX; /* further ones that succeed */
-
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-
-void *__wrap_aligned_alloc(size_t alignment, size_t size) {
-    allocations++;
-    if (allowed <= 0)
-        return NULL;
-    allowed--;
-    return __real_aligned_alloc(alignment, size);
-}
 
 /* ---- Helpers ------------------------------------------------------------
  */
@@ -687,9 +671,9 @@ START_TEST(running_out_of_memory_changes_nothing) {
         attn_tape *fresh = attn_tape_new();
         ck_assert_int_lt(failures, 20);
         catch_errors();
-        allowed = failures;
+        allocations_left = failures;
         output = attend_largely(fresh, x, &weights);
-        allowed = LONG_MAX;
+        allocations_left = -1;
         ck_assert_int_eq(caught.count, output == NULL);
         if (output == NULL) {
             ck_assert_ptr_null(weights);
@@ -710,9 +694,9 @@ START_TEST(softmax_without_memory) {
     attn_tensor *x = zeros(ATTN_SHAPE(200, 200));
     attn_tape *fresh = attn_tape_new();
     catch_errors();
-    allowed = 0;
+    allocations_left = 0;
     attn_tensor *weights = attn_softmax(fresh, x, NULL);
-    allowed = LONG_MAX;
+    allocations_left = -1;
     ck_assert_ptr_null(weights);
     ck_assert_int_eq(caught.count, 1);
     ck_assert_ptr_nonnull(strstr(caught.last, "attn_softmax: no memory"));

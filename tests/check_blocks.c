@@ -1,10 +1,11 @@
 /* The transformer block and sampling: outputs, gradients and first values
    against PyTorch's, and what attention.h promises about mistakes. */
 /* link: -Wl,--wrap=aligned_alloc */
-#include <limits.h>
 #include <math.h>
 
 #include "check_support.h"
+#define ONLY_ARENAS_RUN_OUT
+#include "scarcity.h"
 #include "internal.h"
 
 static golden numbers;
@@ -143,18 +144,6 @@ END_TEST
 
 /* ---- Memory that runs out ------------------------------------------------ */
 
-static long allowed = LONG_MAX; /* allocations that succeed */
-
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-
-void *__wrap_aligned_alloc(size_t alignment, size_t size) {
-    if (allowed <= 0)
-        return NULL;
-    allowed--;
-    return __real_aligned_alloc(alignment, size);
-}
-
 typedef attn_tensor *apply_block(attn_tape *, const attn_block_layer *,
                                  const attn_tensor *,
                                  const attn_multi_head_options *);
@@ -174,10 +163,10 @@ START_TEST(blocks_survive_without_memory) {
     long blocks = 0;
     for (bool made = false; !made; blocks++) {
         catch_errors();
-        allowed = blocks;
+        allocations_left = blocks;
         made = attn_block_new(&block, parameters, "b", &generator, BROAD, 2,
                               4 * BROAD, attn_gelu);
-        allowed = LONG_MAX;
+        allocations_left = -1;
         ck_assert_int_eq(caught.count, made ? 0 : 1);
         if (!made) {
             ck_assert_uint_eq(attn_parameters_length(parameters), 0);
@@ -195,9 +184,9 @@ START_TEST(blocks_survive_without_memory) {
         blocks = 0;
         for (bool done = false; !done; blocks++) {
             catch_errors();
-            allowed = blocks;
+            allocations_left = blocks;
             done = apply[i](tape, &block, x, &options) != NULL;
-            allowed = LONG_MAX;
+            allocations_left = -1;
             ck_assert_int_eq(caught.count, done ? 0 : 1);
         }
         ck_assert_int_gt(blocks, 4);

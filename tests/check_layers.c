@@ -2,9 +2,10 @@
    PyTorch's, and what attention.h promises about mistakes. */
 /* link: -Wl,--wrap=aligned_alloc */
 #include <float.h>
-#include <limits.h>
 
 #include "check_support.h"
+#define ONLY_ARENAS_RUN_OUT
+#include "scarcity.h"
 #include "internal.h"
 
 static golden numbers;
@@ -851,18 +852,6 @@ END_TEST
 
 /* ---- Memory that runs out ------------------------------------------------ */
 
-static long allowed = LONG_MAX; /* allocations that succeed */
-
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-
-void *__wrap_aligned_alloc(size_t alignment, size_t size) {
-    if (allowed <= 0)
-        return NULL;
-    allowed--;
-    return __real_aligned_alloc(alignment, size);
-}
-
 /* A number of floats that leaves a block of the arena all but full, so
    that each piece of memory needs a block of its own. */
 enum { WIDE = 20000 };
@@ -900,9 +889,9 @@ START_TEST(operations_survive_without_memory) {
         for (bool done = false; !done; blocks++) {
             ck_assert_int_lt(blocks, 12);
             catch_errors();
-            allowed = blocks;
+            allocations_left = blocks;
             done = operation(i, fresh, x, w) != NULL;
-            allowed = LONG_MAX;
+            allocations_left = -1;
             ck_assert_int_eq(caught.count, done ? 0 : 1);
         }
         ck_assert_int_gt(blocks, 1);
@@ -922,7 +911,7 @@ START_TEST(layers_survive_without_memory) {
         catch_errors();
         const size_t length = attn_parameters_length(parameters);
         const attn_torch_generator before = generator;
-        allowed = blocks % 8;
+        allocations_left = blocks % 8;
         bool made = false;
         if (done == 0)
             made = attn_linear_new(&linear, parameters, "l", &generator,
@@ -936,7 +925,7 @@ START_TEST(layers_survive_without_memory) {
         else
             made = attn_lstm_new(&lstm, parameters, "r", &generator, WIDE,
                                  2);
-        allowed = LONG_MAX;
+        allocations_left = -1;
         ck_assert_int_eq(caught.count, made ? 0 : 1);
         if (!made) {
             ck_assert_uint_eq(attn_parameters_length(parameters), length);

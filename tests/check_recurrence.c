@@ -1,9 +1,10 @@
 /* RNN, GRU and LSTM over whole sequences and back, against PyTorch's. */
 /* link: -Wl,--wrap=aligned_alloc */
-#include <limits.h>
 #include <omp.h>
 
 #include "check_support.h"
+#define ONLY_ARENAS_RUN_OUT
+#include "scarcity.h"
 
 typedef attn_tensor *network(attn_tape *, const attn_tensor *,
                              const attn_tensor *, const attn_tensor *,
@@ -331,18 +332,6 @@ END_TEST
 
 /* ---- Memory that runs out ------------------------------------------------ */
 
-static long allowed = LONG_MAX; /* allocations that succeed */
-
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-
-void *__wrap_aligned_alloc(size_t alignment, size_t size) {
-    if (allowed <= 0)
-        return NULL;
-    allowed--;
-    return __real_aligned_alloc(alignment, size);
-}
-
 START_TEST(networks_survive_without_memory) {
     const size_t rows = gates[_i] * 8;
     attn_tensor *tensor[TENSORS] = {
@@ -356,9 +345,9 @@ START_TEST(networks_survive_without_memory) {
         ck_assert_int_lt(blocks, 12);
         catch_errors();
         attn_tape *fresh = attn_tape_new();
-        allowed = blocks;
+        allocations_left = blocks;
         done = run(networks[_i], fresh, tensor) != NULL;
-        allowed = LONG_MAX;
+        allocations_left = -1;
         ck_assert_int_eq(caught.count, done ? 0 : 1);
         attn_tape_free(fresh);
     }

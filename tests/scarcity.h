@@ -1,6 +1,7 @@
 /* Memory that runs out. A program that includes this is linked with
    -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc
-   so that these calls come by here first. */
+   so that these calls come by here first; or, if it defines
+   ONLY_ARENAS_RUN_OUT before, with the last of these alone. */
 #ifndef SCARCITY_H
 #define SCARCITY_H
 
@@ -19,6 +20,7 @@ static inline bool may_allocate(void) {
     return true;
 }
 
+#ifndef ONLY_ARENAS_RUN_OUT
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
 void *__wrap_malloc(size_t size) {
@@ -36,6 +38,7 @@ void *__wrap_realloc(void *old, size_t size);
 void *__wrap_realloc(void *old, size_t size) {
     return may_allocate() ? __real_realloc(old, size) : NULL;
 }
+#endif
 
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
